@@ -18,7 +18,7 @@ from transformer_mb.checkpoint import read_checkpoint, write_checkpoint
 from transformer_mb.cli.reporting import ended_cleanly
 from transformer_mb.data import CorpusFiles, TokenCache, build_vocabularies, token_cache
 from transformer_mb.errors import CheckpointError, ConfigError
-from transformer_mb.files import locks, made_parents, staging, unbroken, waiting, whole_file, whole_folder
+from transformer_mb.files import locks, staging, unbroken, waiting, whole_file, whole_folder
 from transformer_mb.files.locks import LockHeldError, locked
 
 HOLDS = "import sys; from pathlib import Path; from transformer_mb.files.locks import locked\n"
@@ -91,7 +91,7 @@ def test_flock_around_a_command_is_no_wait(tmp_path, data):
 
 # A signal at any moment of taking, using and giving back: no lock, no unfinished folder and no foreign handler is left.
 
-WATCHED = {module.__file__ for module in (locks, made_parents, staging, unbroken, whole_file, whole_folder)}
+WATCHED = {module.__file__ for module in (locks, staging, unbroken, whole_file, whole_folder)}
 HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -8,7 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent.parent / "transformer_mb"
 # Files of our own, which nobody else has named.
 OURS = {
-    "porting/exports/ctranslate2_stored.py": "what the export has just written",
+    "porting/exports/ctranslate2_variables.py": "what the export has just written",
 }
 FOREIGN = ("native_loaders", "reference_runs")  # foreign code in a process of its own
 INSIDE = ("archive",)  # members of a zip file that is open

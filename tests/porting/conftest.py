@@ -1,6 +1,7 @@
 """Checkpoints that other code has made and saved by itself, each made once, in a process of its own."""
 
 import importlib.util
+import shutil
 import sys
 from functools import cache
 from pathlib import Path
@@ -11,12 +12,11 @@ import transformer_mb as tmb
 from elsewhere import elsewhere
 from porting import hugging_face
 from porting.demo_model import make_demo
-from porting.small_model import CONFIG
+from porting.small_model import BIASES, CONFIG, FEW, built
 from transformer_mb.porting.families import FAMILIES
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.formats import FORMATS
-from transformer_mb.porting.model import PortedModel
 
 CONTAINERS = ["npz", "safetensors", "mxnet", "paddle", "flax", "keras"]  # that no framework is needed to write
 FRAMEWORKS = {"torch", "tensorflow", "keras", "paddle", "mxnet", "jax", "flax", "transformers"}
@@ -43,6 +43,25 @@ def trained_on(tmp_path_factory):
     return make
 
 
+@pytest.fixture
+def copied(trained_on, tmp_path) -> Path:
+    """A trained checkpoint without vocabularies, to be spoilt."""
+    return shutil.copytree(trained_on("numpy") / "canonical", tmp_path / "copied")
+
+
+@pytest.fixture(scope="session")
+def stacks_made(tmp_path_factory):
+    """By module of ``porting`` and framework: a folder with the stacks that it saves, and what they compute."""
+
+    @cache
+    def make(module, framework):
+        folder = tmp_path_factory.mktemp(f"{module}_{framework}")
+        elsewhere(f"porting.{module}:save_{framework}", folder=folder)
+        return folder
+
+    return make
+
+
 @pytest.fixture(scope="session")
 def good(trained_on, tmp_path_factory):
     """A good file of each format."""
@@ -50,12 +69,9 @@ def good(trained_on, tmp_path_factory):
     model = read_source(trained_on("numpy") / "canonical", None, {}).model
     for name in CONTAINERS:
         write_target(model, find_target(name), folder / name, {})
-    biases = {"encoder_attention_bias": True, "decoder_attention_bias": True, "final_norm": True}
-    config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, **biases)
-    backend = tmb.get_backend("numpy")
-    stacks = PortedModel(config=config, weights=backend.get_weights(backend.build(config)))
-    native = FAMILIES["torch_transformer"].module.write(stacks, "safetensors", {})
-    FORMATS["safetensors"].module.write(folder / "stacks", native)
+    stacks = built(tmb.presets.d2l(11, 13, **FEW, **BIASES, final_norm=True))
+    native = FAMILIES["torch_transformer"].write(stacks, "safetensors", {})
+    FORMATS["safetensors"].write(folder / "stacks", native)
     return folder
 
 

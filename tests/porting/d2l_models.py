@@ -6,12 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from porting.small_model import LENS, SOURCE, TARGET
 from transformer_mb.porting.proof.reference_runs.d2l_book import Sizes, make
 
 SOURCE_VOCAB, TARGET_VOCAB, D, F, HEADS, LAYERS = 11, 13, 8, 12, 2, 2
-SOURCE = np.array([[4, 5, 6, 7, 3], [8, 3, 1, 1, 1], [10, 9, 4, 3, 1]])
-LENS = np.array([5, 2, 4])
-TARGET = np.array([[2, 5, 6, 7], [2, 8, 3, 1], [2, 9, 4, 12]])
 FILES = {"torch": "model.pt", "mxnet": "model.params", "paddle": "model.pdparams", "tensorflow": "model.weights.h5"}
 CHECKPOINT = "checkpoint_of_model"  # TensorFlow's other way
 BOOK = Sizes(SOURCE_VOCAB, TARGET_VOCAB, D, F, HEADS, HEADS, LAYERS, LAYERS)

@@ -6,6 +6,7 @@ from itertools import islice
 import numpy as np
 
 from porting.on_backend import sentences
+from porting.small_model import on_numpy
 from transformer_mb.cli.commands.demo import learn
 from transformer_mb.data import demo_pairs, demo_sentences, encode_pairs
 from transformer_mb.porting.model import PortedModel
@@ -62,10 +63,7 @@ def make_demo():
 
 def exact_logits(model, batch):
     """[B, T, V] by the reference."""
-    reference = get_backend("numpy", dtype="float64")
-    native = reference.create_empty(model.config)
-    reference.set_weights(native, model.weights)
-    return reference.logits(native, batch["source"], batch["target"], batch["source_valid_lens"])
+    return on_numpy(model, batch, "float64")["logits"]
 
 
 def compared(demo, outputs):

@@ -11,15 +11,16 @@ import numpy as np
 
 import transformer_mb as tmb
 from porting.hugging_face import small_bert, small_marian
+from porting.small_model import BIASES, FEW, built
 from transformer_mb.checkpoint import Checkpoint, write_checkpoint
-from transformer_mb.files.digests import digest
+from transformer_mb.files.tensors import digest
 from transformer_mb.porting.exports import EXPORTS
 from transformer_mb.porting.families import FAMILIES
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.formats import FORMATS
 from transformer_mb.porting.model import PortedModel
 
-FILES = [*(name for name, row in FORMATS.items() if row.writable), "torch_transformer", "paddle_transformer"]
+FILES = [*(name for name, row in FORMATS.items() if row.write), "torch_transformer", "paddle_transformer"]
 FOLDERS = [*(name for name, row in FAMILIES.items() if row.kind == "folder"), *EXPORTS]
 SETTINGS = {"num_heads": 4, "norm_position": "post", "activation": "relu"}
 
@@ -29,10 +30,7 @@ def model_for(target: str, number: int) -> PortedModel:
     if target in ("marian", "bert"):
         model = small_marian() if target == "marian" else small_bert()
     else:
-        biases = {"encoder_attention_bias": True, "decoder_attention_bias": True, "final_norm": True}
-        config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, max_len=20, **biases)
-        backend = tmb.get_backend("numpy")
-        model = PortedModel(config=config, weights=backend.get_weights(backend.build(config)))
+        model = built(tmb.presets.d2l(11, 13, **FEW, **BIASES, final_norm=True, max_len=20))
     weights = {name: array * np.float32(1 + number / 8) for name, array in model.weights.items()}
     numbered = list(enumerate(weights.items()))
     moments = {f"{slot}.{name}": np.full_like(a, number + 1 + i / 128) for slot in ("m", "v") for i, (name, a) in numbered}

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from porting.small_model import LENS, SOURCE, TARGET
+
 D, F, HEADS, V = 16, 24, 4, 13
-SOURCE = np.array([[4, 5, 6, 7, 3], [8, 3, 1, 1, 1], [10, 9, 4, 3, 1]])
-LENS = np.array([5, 2, 4])
-TARGET = np.array([[2, 5, 6, 7], [2, 8, 3, 1], [2, 9, 4, 12]])
 PADDING = np.arange(5) >= LENS[:, None]
 
 

@@ -68,7 +68,7 @@ def make_torch(folder):
         try:
             native = read_here(folder / f"{name}.pt", settings)
             with likely_cause(native, folder / f"{name}.pt"):
-                read = FAMILIES["d2l"].module.read(native, settings)
+                read = FAMILIES["d2l"].read(native, settings)
             scale = {1.0: "model", 1.5: "ema"}
             same = [
                 scale[s] for s in scale if all(np.array_equal(a, weights[n] * np.float32(s)) for n, a in read.weights.items())

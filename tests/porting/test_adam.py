@@ -1,6 +1,7 @@
 """Adam's state in the frameworks' own optimizers: taken over from our files, and read from theirs."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,27 +9,19 @@ import pytest
 import transformer_mb as tmb
 from elsewhere import elsewhere, under
 from porting import d2l_models
+from porting.small_model import FEW, built
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.files.targets import find_target, write_target
-from transformer_mb.porting.model import PortedModel
 
 
 @pytest.fixture(scope="module")
 def model():
     """Of D2L's sizes, with moments that no two tensors share."""
-    config = tmb.presets.d2l(
-        d2l_models.SOURCE_VOCAB,
-        d2l_models.TARGET_VOCAB,
-        num_hiddens=d2l_models.D,
-        ffn_num_hiddens=d2l_models.F,
-        encoder_num_heads=d2l_models.HEADS,
-        decoder_num_heads=d2l_models.HEADS,
-    )
-    backend = tmb.get_backend("numpy")
-    weights = backend.get_weights(backend.build(config))
+    heads = {"encoder_num_heads": d2l_models.HEADS, "decoder_num_heads": d2l_models.HEADS}
+    made = built(tmb.presets.d2l(11, 13, **FEW, **heads))
     random = np.random.default_rng(0)
-    state = {f"{s}.{n}": random.random(a.shape, np.float32) for s in ("m", "v") for n, a in weights.items()}
-    return PortedModel(config=config, weights=weights, optimizer={"step": np.array(41), **state})
+    state = {f"{s}.{n}": random.random(a.shape, np.float32) for s in ("m", "v") for n, a in made.weights.items()}
+    return replace(made, optimizer={"step": np.array(41), **state})
 
 
 @pytest.mark.parametrize(

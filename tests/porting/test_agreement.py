@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
-from transformer_mb.errors import PortError
-from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.rows.drawn_values import random_weights
+from porting.small_model import made, refused
 from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.model import PortedModel
 from transformer_mb.porting.proof import agreement, running
-from transformer_mb.porting.proof.greedy_tokens import token_differences
+from transformer_mb.porting.proof.agreement import token_differences
 from transformer_mb.porting.proof.probe import probe_batch, run_reference
 from transformer_mb.porting.proof.proving import LIMIT
 
@@ -72,9 +70,9 @@ def test_what_is_not_finite_is_no_agreement():
 def masked_model():
     """Its output bias rules a token out, as people do."""
     config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, encoder_num_heads=2, decoder_num_heads=1, max_len=20)
-    weights = random_weights(parameter_shapes(config))
-    weights["decoder.dense.bias"][7] = -1e5
-    return PortedModel(config=config, weights=weights)
+    model = made(config)
+    model.weights["decoder.dense.bias"][7] = -1e5
+    return model
 
 
 def test_a_wrong_number_of_heads_shows_beside_a_masked_token(tmp_path, monkeypatch):
@@ -88,8 +86,7 @@ def test_a_wrong_number_of_heads_shows_beside_a_masked_token(tmp_path, monkeypat
         return true(PortedModel(config=model.config.replace(decoder_num_heads=8), weights=model.weights), batch)
 
     monkeypatch.setattr(running, "run_reference", second_has_other_heads)
-    with pytest.raises(PortError, match="the error of logits is"):
-        tmb.port(tmp_path / "ck", tmp_path / "out.npz", to="npz")
+    refused("the error of logits is", tmb.port, tmp_path / "ck", tmp_path / "out.npz", to="npz")
     assert tmb.port(tmp_path / "ck", tmp_path / "out.npz", to="npz").holds
 
 
@@ -107,8 +104,7 @@ def test_numbers_that_are_not_finite_are_said_in_words(tmp_path, monkeypatch, od
 
     monkeypatch.setattr(running, "run_reference", odd_in_the_last_place)
     words = f"{name} of the result holds 1 number that is not finite; {name} of the source holds 1 number"
-    with pytest.raises(PortError, match=words):
-        tmb.port(tmp_path / "ck", tmp_path / "out.npz", to="npz")
+    refused(words, tmb.port, tmp_path / "ck", tmp_path / "out.npz", to="npz")
 
 
 def test_a_near_tie_is_excused_by_its_own_rows_and_tokens_alone():
@@ -145,7 +141,7 @@ def test_the_probe_sees_far_positions_types_and_the_pooler():
     batch = probe_batch(config)
     assert batch["source"].shape[1] == 64 == batch["source_valid_lens"].max()
     assert sorted(set(batch["token_types"].ravel().tolist())) == [0, 1, 2]
-    outputs = run_reference(PortedModel(config=config, weights=random_weights(parameter_shapes(config))), batch)
+    outputs = run_reference(made(config), batch)
     assert outputs["pooled"].shape == (4, 8)
 
 

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,20 +9,17 @@ import pytest
 import transformer_mb as tmb
 from porting.demo_model import STEPS, compared
 from porting.on_backend import sentences
+from porting.small_model import made, on_numpy
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.data import encode_pairs
 from transformer_mb.errors import PortError
-from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER, ENCODER
 from transformer_mb.parity.verdict.limits import error
 from transformer_mb.porting import worker
 from transformer_mb.porting.exports import ctranslate2 as export
 from transformer_mb.porting.families import canonical
-from transformer_mb.porting.model import PortedModel
 from transformer_mb.porting.port import port
-from transformer_mb.porting.proof.reference_runs.ctranslate2 import GREEDY, ONE_THREAD
-from transformer_mb.registry import get_backend
+from transformer_mb.porting.proof.reference_runs.engines import GREEDY, ONE_THREAD
 
 # Few models that hold all switches between them: each takes two processes of seconds.
 CASES = {
@@ -45,36 +41,25 @@ CASES = {
 }
 QUICK = ("post-norm with final norm, learned positions from 2", "shared and tied, one token never", "encoder")
 LIMIT = 1e-6  # four times what NumPy's float32 is off here at most
-SIZES = {"num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 4, "decoder_num_heads": 4, "max_len": 20}
-CONFIG = tmb.presets.d2l(11, 13, encoder_num_layers=1, decoder_num_layers=1, **SIZES)
-
-
-def made(config):
-    return PortedModel(config=config, weights=random_weights(parameter_shapes(config)))
 
 
 def run(folder, config, batch, max_steps=8):
     settings = {"path": str(folder), "config": config.to_dict(), "max_steps": max_steps}
     return worker.call(
-        "proof.reference_runs.ctranslate2:run", {f"batch.{name}": array for name, array in batch.items()}, settings
+        "proof.reference_runs.engines:run_ctranslate2", {f"batch.{name}": array for name, array in batch.items()}, settings
     )[0]
 
 
 def errors(got, model, batch):
     """How far every output is from the reference, where it means something; 1 for other tokens."""
-    config, backend = model.config, get_backend("numpy", dtype="float64")
-    native = backend.create_empty(config)
-    backend.set_weights(native, model.weights)
-    source = (batch["source"], batch["source_valid_lens"]) if config.has_encoder else (None, None)
-    found = {}
+    config, never = model.config, list(model.config.suppress_ids)
+    exact = on_numpy(model, batch, "float64", 8 if config.architecture == "encoder_decoder" else 0)
     if not config.has_decoder:
         valid = np.arange(batch["source"].shape[1]) < batch["source_valid_lens"][:, None]
-        exact = backend.encode(native, *source, batch.get("token_types"))
-        return {"encoder": error(got["encoder"][valid], exact[valid])}
-    exact, never = backend.logits(native, source[0], batch["target"], source[1]), list(config.suppress_ids)
-    found["logits"] = error(np.delete(got["logits"], never, axis=-1), np.delete(exact, never, axis=-1))
+        return {"encoder": error(got["encoder"][valid], exact["encoder"][valid])}
+    found = {"logits": error(*(np.delete(outputs["logits"], never, axis=-1) for outputs in (got, exact)))}
     if config.has_encoder:
-        found["tokens"] = float(sentences(got["tokens"]) != backend.greedy(native, *source, 8))
+        found["tokens"] = float(sentences(got["tokens"]) != exact["tokens"])
     return found
 
 
@@ -83,13 +68,6 @@ def batch_for(config):
     if config.token_types:
         batch["token_types"] = 1 - (BATCH["source"] > 4)
     return batch
-
-
-@pytest.fixture
-def small(tmp_path) -> Path:
-    """A checkpoint without vocabularies."""
-    tmb.save(tmb.get_backend("numpy").build(CONFIG, seed=0), tmp_path / "small")
-    return tmp_path / "small"
 
 
 @pytest.mark.long(but=1)

@@ -1,5 +1,7 @@
 """D2L's own models, made and saved by the classes of d2l 0.17.6, on our backends and back in D2L's classes."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 
@@ -7,19 +9,18 @@ import transformer_mb as tmb
 from elsewhere import elsewhere
 from porting import d2l_models
 from porting.on_backend import BACKENDS, Job, run_on
-from transformer_mb.errors import PortError
+from porting.small_model import BATCH, FEW, built, refused
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.files.targets import find_target, write_target
 
 TARGETS = {"torch": "torch", "mxnet": "mxnet", "paddle": "paddle", "tensorflow": "keras"}
-BATCH = {"source": d2l_models.SOURCE, "source_valid_lens": d2l_models.LENS, "target": d2l_models.TARGET}
 LIMIT = 1e-5
 
 
 def canonical(folder, file, place):
     """D2L's file as a canonical checkpoint, and D2L's own logits."""
     source = read_source(folder / file, None, {"num_heads": d2l_models.HEADS})
-    assert source.family == "d2l"
+    assert source.family.name == "d2l"
     write_target(source.model, find_target("canonical"), place, {})
     with np.load(folder / "logits.npz") as found:
         return place, found["logits"]
@@ -28,7 +29,7 @@ def canonical(folder, file, place):
 def check_on_numpy(folder, file, tmp_path):
     place, expected = canonical(folder, file, tmp_path / "canonical")
     backend = tmb.get_backend("numpy")
-    logits = backend.logits(tmb.load(place), BATCH["source"], BATCH["target"], BATCH["source_valid_lens"])
+    logits = backend.logits(tmb.load(place), *BATCH.values())
     assert np.abs(expected).max() > 0.5
     assert np.abs(logits - expected).max() <= LIMIT
     return place, expected
@@ -84,12 +85,52 @@ def test_back_into_the_classes_of_d2l_in_others(d2l_made, tmp_path, framework):
 
 def test_the_layout_of_a_foreign_file_is_said_when_it_is_not_recognized(tmp_path):
     """Paddle's layout in a container that does not tell."""
-    backend = tmb.get_backend("numpy")
-    model = backend.build(tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12), seed=0)
-    weights = backend.get_weights(model)
+    weights = built(tmb.presets.d2l(11, 13, **FEW)).weights
     turned = {name: array.T if ".W_" in name or "dense" in name else array for name, array in weights.items()}
     np.savez(tmp_path / "paddle_like.npz", **turned)
-    with pytest.raises(PortError, match='"linear_layout": "in_out"'):
-        read_source(tmp_path / "paddle_like.npz", None, {"num_heads": 4})
+    refused('"linear_layout": "in_out"', read_source, tmp_path / "paddle_like.npz", None, {"num_heads": 4})
     got = read_source(tmp_path / "paddle_like.npz", None, {"num_heads": 4, "linear_layout": "in_out"}).model
     assert all(np.array_equal(got.weights[name], array) for name, array in weights.items())
+
+
+FILES = [
+    (framework, name, file)
+    for framework, models in d2l_models.MODELS.items()
+    for file in (d2l_models.FILES[framework], *([f"{d2l_models.CHECKPOINT}.index"] if framework == "tensorflow" else []))
+    for name in models
+]
+
+
+@pytest.fixture(scope="module")
+def ported(tmp_path_factory):
+    """By model: the ported folder, and the logits of D2L's own class."""
+    if importlib.util.find_spec("d2l") is None:  # it is not imported here: it would bring its framework along
+        pytest.skip("the d2l package is not installed (`make test` installs it)")
+    folder = tmp_path_factory.mktemp("sweep")
+    for framework, models in d2l_models.MODELS.items():
+        (folder / framework).mkdir()
+        elsewhere("porting.d2l_models:make_models", framework=framework, folder=folder / framework, names=[*models])
+    found = {}
+    for framework, name, file in FILES:
+        sizes, made = d2l_models.MODELS[framework][name], folder / framework / name
+        heads = {"encoder_num_heads": sizes.encoder_heads, "decoder_num_heads": sizes.decoder_heads}
+        report = tmb.port(made / file, made / f"{file}.ported", to="canonical", config=heads)
+        assert report.proof.source_ran.startswith("d2l 0.17.6 on ")
+        print(f"{framework}, {name}, {file}: proof {report.proof.errors}")
+        with np.load(made / "logits.npz") as logits:
+            found[f"{framework} {name} {file}"] = made / f"{file}.ported", logits["logits"]
+    assert len(found) == 28
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_model_on_a_backend(ported, backend):
+    jobs = {name.replace(" ", "_").replace("/", "_"): Job(folder, BATCH) for name, (folder, _) in ported.items()}
+    outputs = run_on(backend, jobs)
+    worst = {}
+    for name, found, (_, expected) in zip(jobs, outputs.values(), ported.values(), strict=True):
+        assert np.abs(expected).max() > 0.5
+        worst[name] = float(np.abs(found["logits"] - expected).max())
+    print(backend, f"worst of {len(worst)}: {np.max(list(worst.values())):.1e}", worst)
+    assert len(worst) == 28 and all(value <= LIMIT for value in worst.values())

@@ -165,6 +165,7 @@ def end_at(number: int, ending: int, source: Path, destination: Path, target: st
 import itertools, os, signal, sys
 from transformer_mb.files import renames
 from transformer_mb.porting import port as port_module
+from transformer_mb.porting.files.destination import Output
 calls = itertools.count()
 def deadly(real):
     def call(*arguments, **options):
@@ -172,14 +173,14 @@ def deadly(real):
             os.kill(os.getpid(), {int(ending)})
         return real(*arguments, **options)
     return call
-true = port_module.put_in_place
+true = Output.put_in_place
 def placing(*arguments, **options):
     for name in ("rename", "replace", "link", "unlink", "rmdir", "chmod", "fsync"):
         setattr(os, name, deadly(getattr(os, name)))
     for name in ("exchange", "rename_new"):
         setattr(renames, name, deadly(getattr(renames, name)))
     return true(*arguments, **options)
-port_module.put_in_place = placing
+Output.put_in_place = placing
 from transformer_mb.cli.reporting import ended_cleanly
 with ended_cleanly():
     port_module.port(sys.argv[1], sys.argv[2], sys.argv[3], force=True)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
-from transformer_mb.errors import PortError, ProofError
+from porting.small_model import refused
+from transformer_mb.errors import ProofError
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.proof.expected_outputs import held_against, read_expected
 
@@ -25,6 +26,15 @@ def owned(tmp_path):
     np.savez(tmp_path / "m.npz", **backend.get_weights(model))
     outputs = {"encoder": backend.encode(model, source, lens), "logits": backend.logits(model, source, target, lens)}
     return tmp_path / "m.npz", {"source": source, "source_valid_lens": lens, "target": target, **outputs}
+
+
+def encoded(file, source):
+    """States of the first token of each source."""
+    backend = tmb.get_backend("numpy", dtype="float64")
+    model = backend.create_empty(CONFIG)
+    with np.load(file) as weights:
+        backend.set_weights(model, dict(weights))
+    return backend.encode(model, source, np.ones(3, int))
 
 
 def test_outputs_bear_out_what_was_taken_on_trust(owned, tmp_path, cli):
@@ -53,12 +63,7 @@ def test_a_wrong_number_of_heads_is_refuted_and_the_right_one_named(owned, tmp_p
 def test_outputs_that_cannot_tell_bear_nothing_out(owned, tmp_path):
     """Of one token each the number of heads shows nowhere: attention over one key is that key."""
     file, arrays = owned
-    backend = tmb.get_backend("numpy", dtype="float64")
-    model = backend.create_empty(CONFIG)
-    with np.load(file) as weights:
-        backend.set_weights(model, dict(weights))
-    source = arrays["source"][:, :1]
-    short = {"source": source, "encoder": backend.encode(model, source, np.ones(3, int))}
+    short = {"source": arrays["source"][:, :1], "encoder": encoded(file, arrays["source"][:, :1])}
     proof = tmb.port(file, tmp_path / "a", to="canonical", config=HEADS, expect=short).proof
     assert {"encoder_num_heads", "decoder_num_heads", "position"} <= set(proof.on_trust) and "activation" not in proof.on_trust
 
@@ -87,8 +92,7 @@ def test_what_cannot_be_compared_is_refused(owned, tmp_path, changes, words):
     given = {name: array for name, array in {**arrays, **changes}.items() if array is not None}
     if changes.get("logits", 0) is None:
         del given["encoder"]
-    with pytest.raises(PortError, match=words):
-        tmb.port(file, tmp_path / "a", to="canonical", config=HEADS, expect=given)
+    refused(words, tmb.port, file, tmp_path / "a", to="canonical", config=HEADS, expect=given)
     assert not (tmp_path / "a").exists()
 
 
@@ -101,18 +105,13 @@ def test_outputs_of_padding_alone_prove_nothing(owned):
     """Encoder states at padding are anybody's: without a token there is nothing to compare."""
     file, arrays = owned
     given = {"source": arrays["source"], "source_valid_lens": np.zeros(3, int), "encoder": 7 * arrays["encoder"]}
-    with pytest.raises(PortError, match="encoder must hold numbers at tokens, but by source_valid_lens all of it is padding"):
-        held(file, given)
+    refused("encoder must hold numbers at tokens, but by source_valid_lens all of it is padding", held, file, given)
 
 
 def test_sentences_of_one_token_and_padding_are_of_one_token(owned):
     file, arrays = owned
-    backend = tmb.get_backend("numpy", dtype="float64")
-    model = backend.create_empty(CONFIG)
-    with np.load(file) as weights:
-        backend.set_weights(model, dict(weights))
-    source, lens = arrays["source"], np.ones(3, int)
-    given = {"source": source, "source_valid_lens": lens, "encoder": backend.encode(model, source, lens)}
+    given = {"source": arrays["source"], "source_valid_lens": np.ones(3, int)}
+    given["encoder"] = encoded(file, given["source"])
     assert held(file, given).borne_out == ("activation",)
 
 
@@ -144,7 +143,5 @@ def test_outputs_that_nothing_explains_hear_what_they_likely_are(owned, changes,
 
 
 def test_a_file_that_is_not_there_is_not_called_damaged(tmp_path):
-    with pytest.raises(PortError, match=r"none.npz cannot be read: No such file"):
-        read_expected(tmp_path / "none.npz")
-    with pytest.raises(PortError, match="expect must be an .npz file or a mapping of arrays by name, got list"):
-        read_expected([1, 2])
+    refused(r"none.npz cannot be read: No such file", read_expected, tmp_path / "none.npz")
+    refused("expect must be an .npz file or a mapping of arrays by name, got list", read_expected, [1, 2])

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from porting.small_model import made
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.parity.rows.model_cases import CONFIGS, DECODER, ENCODER
-from transformer_mb.porting.exports import EXPORTS, ctranslate2_stored, onnx
-from transformer_mb.porting.files.targets import find_target, write_target
-from transformer_mb.porting.model import PortedModel
+from transformer_mb.porting.exports import EXPORTS, ctranslate2_variables, onnx
+from transformer_mb.porting.files.targets import NAMED, find_target, write_target
 
 ENGINES = list(EXPORTS)
 SMALL = ENCODER.replace(max_len=20)
@@ -26,8 +25,7 @@ CHANGES = {
 @pytest.fixture
 def checkpoint(tmp_path):
     def make(config):
-        model = PortedModel(config=config, weights=random_weights(parameter_shapes(config)))
-        write_target(model, find_target("canonical"), tmp_path / "ck", {})
+        write_target(made(config), find_target("canonical"), tmp_path / "ck", {})
         return tmp_path / "ck"
 
     return make
@@ -35,9 +33,12 @@ def checkpoint(tmp_path):
 
 def plant(monkeypatch, engine, change):
     """Weights that change on their way into the export."""
-    module = EXPORTS[engine].module
-    true = module.write
-    monkeypatch.setattr(module, "write", lambda model, folder: true(replace(model, weights=change(model.weights)), folder))
+    true = EXPORTS[engine]
+
+    def write(model, folder):
+        true.write(replace(model, weights=change(model.weights)), folder)
+
+    monkeypatch.setitem(NAMED, engine, replace(true, write=write))
 
 
 @pytest.mark.long(but=2)
@@ -108,4 +109,4 @@ def test_weights_beside_an_onnx_file_are_read_too(checkpoint, tmp_path, monkeypa
 def test_a_damaged_model_bin(tmp_path, content):
     (tmp_path / "model.bin").write_bytes(content)
     with pytest.raises(ValueError):
-        ctranslate2_stored.read_variables(tmp_path / "model.bin")
+        ctranslate2_variables.read_variables(tmp_path / "model.bin")

@@ -1,6 +1,5 @@
 """Folders of ``transformers`` that are other models, or name code: refused, or run without any of it."""
 
-import json
 import os
 from dataclasses import replace
 
@@ -9,6 +8,7 @@ import pytest
 
 import transformer_mb as tmb
 from porting.hugging_face import small_bert, small_marian
+from porting.small_model import refused, spoil
 from transformer_mb.errors import CheckpointError, PortError
 from transformer_mb.porting import port, worker
 from transformer_mb.porting.families import bert, marian
@@ -44,11 +44,6 @@ def folder_of(family, place):
     return place
 
 
-def say(folder, **changes):
-    fields = {**json.loads((folder / "config.json").read_text()), **changes}
-    (folder / "config.json").write_text(json.dumps({name: value for name, value in fields.items() if value is not None}))
-
-
 @pytest.mark.parametrize("forced", [True, False])
 @pytest.mark.parametrize(
     ("family", "given"),
@@ -57,7 +52,7 @@ def say(folder, **changes):
 )
 def test_another_model_is_refused_even_when_the_family_is_said(family, given, forced, tmp_path):
     folder = folder_of(family, tmp_path / "folder")
-    say(folder, model_type=given, architectures=None)
+    spoil(folder / "config.json", model_type=given, architectures=None)
     with pytest.raises(PortError) as caught:
         read_source(folder, family if forced else None, {})
     assert repr(given) in str(caught.value) and "--from" not in str(caught.value)
@@ -67,19 +62,17 @@ def test_another_model_is_refused_even_when_the_family_is_said(family, given, fo
 @pytest.mark.parametrize("family", MADE)
 def test_a_folder_without_a_model_type_must_name_a_class(family, tmp_path):
     folder = folder_of(family, tmp_path / "folder")
-    say(folder, model_type=None)
-    assert read_source(folder, None, {}).family == family
-    say(folder, architectures=None)
+    spoil(folder / "config.json", model_type=None)
+    assert read_source(folder, None, {}).family.name == family
+    spoil(folder / "config.json", architectures=None)
     if family == "bert":  # of 2019 and 2020 there are such
         assert any("taken on trust" in note for note in read_source(folder, family, {}).model.notes)
     words = {"bert": "it names no model .* from bert", "marian": "model_type must be .* got None"}
-    with pytest.raises(PortError, match=words[family]):
-        read_source(folder, None if family == "bert" else family, {})
-    say(folder, model_type=family)
-    assert read_source(folder, None, {}).family == family
-    say(folder, architectures=["SomebodysOwnModel"])
-    with pytest.raises(PortError, match=r"architectures must name one of .*, got \['SomebodysOwnModel'\]"):
-        read_source(folder, None, {})
+    refused(words[family], read_source, folder, None if family == "bert" else family, {})
+    spoil(folder / "config.json", model_type=family)
+    assert read_source(folder, None, {}).family.name == family
+    spoil(folder / "config.json", architectures=["SomebodysOwnModel"])
+    refused(r"architectures must name one of .*, got \['SomebodysOwnModel'\]", read_source, folder, None, {})
 
 
 @pytest.mark.parametrize("family", MADE)
@@ -90,17 +83,16 @@ def test_who_loads_such_a_folder_as_a_checkpoint_hears_of_port(family, tmp_path)
         tmb.load(folder)
     with pytest.raises(PortError, match=f"^{folder}/model.safetensors is a part of a HF .* folder: name the folder {folder}"):
         read_source(folder / "model.safetensors", None, {})
-    say(folder, model_type=None)
+    spoil(folder / "config.json", model_type=None)
     with pytest.raises(CheckpointError, match="got None.$"):
         tmb.load(folder)
 
 
 def test_layers_that_differ_are_refused(tmp_path):
     folder = folder_of("bert", tmp_path / "folder")
-    say(folder, per_layer_config={"1": {"intermediate_size": 4}})
-    with pytest.raises(PortError, match="per_layer_config must be None"):
-        read_source(folder, None, {})
-    say(folder, per_layer_config=None, brand_new_switch=3)
+    spoil(folder / "config.json", per_layer_config={"1": {"intermediate_size": 4}})
+    refused("per_layer_config must be None", read_source, folder, None, {})
+    spoil(folder / "config.json", per_layer_config=None, brand_new_switch=3)
     assert any("brand_new_switch, not known here" in note for note in read_source(folder, None, {}).model.notes)
 
 
@@ -122,8 +114,8 @@ def stand_in(tmp_path, monkeypatch):
 def test_a_folder_that_names_code_runs_none(family, tmp_path, stand_in):
     folder = folder_of(family, tmp_path / "folder")
     code = {"auto_map": {"AutoModel": "somebody/something--model.Model"}, "custom_generate": "somebody/something"}
-    say(folder, _attn_implementation="somebody/something", attn_implementation="somebody/something", **code)
-    say(folder, experts_implementation="somebody/something")
+    spoil(folder / "config.json", _attn_implementation="somebody/something", attn_implementation="somebody/something", **code)
+    spoil(folder / "config.json", experts_implementation="somebody/something")
     (folder / "custom_generate").mkdir()
     (folder / "custom_generate" / "generate.py").write_text("raise RuntimeError('it was run')")
     report = tmb.port(folder, tmp_path / "out", to="canonical")
@@ -158,8 +150,7 @@ def test_tensors_that_the_class_does_not_take_are_named(tmp_path):
     arrays |= {f"batch.{name}": array for name, array in probe_batch(model.config).items()}
     settings = {"config": model.config.to_dict(), "native_settings": model.native.settings, "max_steps": 4, "given": {}}
     words = "missing encoder.layer.0.output.dense.weight; unexpected encoder.layer.0.elsewhere.weight"
-    with pytest.raises(PortError, match=words):
-        worker.call("proof.reference_runs.hugging_face:run_bert", arrays, settings)
+    refused(words, worker.call, "proof.reference_runs.hugging_face:run_bert", arrays, settings)
 
 
 @pytest.mark.long
@@ -169,7 +160,6 @@ def test_a_model_of_seven_positions_is_ported(tmp_path):
     place = tmp_path / "folder"
     place.mkdir()
     marian.write(replace(small, config=small.config.replace(max_len=7)), place)
-    fields = json.loads((place / "generation_config.json").read_text())
-    (place / "generation_config.json").write_text(json.dumps({**fields, "return_dict_in_generate": True}))
+    spoil(place / "generation_config.json", return_dict_in_generate=True)
     report = tmb.port(place, tmp_path / "out", to="canonical")
     assert report.holds and max(map(len, report.proof.tokens)) == 6

@@ -1,4 +1,4 @@
-"""What containers hold besides the usual: older versions, other byte orders, narrow numbers, nested saves."""
+"""Containers, recognized by their content alone, and what they hold: older versions, other byte orders, narrow numbers."""
 
 import io
 import json
@@ -9,9 +9,11 @@ import sys
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
-from transformer_mb.errors import PortError
-from transformer_mb.porting.files.sources import read_native, read_tensors
+from porting.conftest import CONTAINERS
+from porting.small_model import refused
+from transformer_mb.porting.files.sources import read_native, read_tensors, recognized_format
 from transformer_mb.porting.formats import FORMATS, flax, mxnet, npz, paddle, safetensors
 from transformer_mb.porting.model import NativeFile
 
@@ -25,11 +27,11 @@ ARRAYS = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name, row in FORMATS.items() if row.writable])
+@pytest.mark.parametrize("name", [name for name, row in FORMATS.items() if row.write])
 def test_every_dtype_comes_back_and_is_recognized(tmp_path, name):
     path = tmp_path / "file"
     arrays = {key.replace(".", "/") if name in ("keras", "flax") else key: array for key, array in ARRAYS.items()}
-    FORMATS[name].module.write(path, NativeFile(format=name, tensors=arrays))
+    FORMATS[name].write(path, NativeFile(format=name, tensors=arrays))
     native = read_native(path)
     assert native.format == name and set(native.tensors) == set(arrays)
     for key, array in arrays.items():
@@ -68,8 +70,7 @@ mxnet.nd.save(sys.argv[1], {"w": mxnet.nd.arange(6).reshape((2, 3))})
 def test_sparse_arrays_of_mxnet_are_refused(tmp_path):
     data = mxnet.HEADER + struct.pack("<QIi", 1, mxnet.V2, 1) + bytes(40)
     (tmp_path / "x.params").write_bytes(data)
-    with pytest.raises(PortError, match="must be dense, got storage type 1"):
-        read_native(tmp_path / "x.params")
+    refused("must be dense, got storage type 1", read_native, tmp_path / "x.params")
 
 
 def test_byte_order_fortran_order_and_compression_in_npz(tmp_path):
@@ -128,8 +129,7 @@ def test_a_container_inside_another_is_no_array(tmp_path):
     (tmp_path / "x.pdparams").write_bytes(buffer.getvalue())
     assert list(read_native(tmp_path / "x.pdparams").tensors) == ["w"]
     (tmp_path / "y.pdparams").write_bytes(pickle.dumps([1, 2], 4))
-    with pytest.raises(PortError, match="must hold a dictionary of arrays by name, got a list"):
-        read_native(tmp_path / "y.pdparams")
+    refused("must hold a dictionary of arrays by name, got a list", read_native, tmp_path / "y.pdparams")
 
 
 def test_what_keras_saves_beside_the_weights_is_left_out(tmp_path):
@@ -141,3 +141,51 @@ def test_what_keras_saves_beside_the_weights_is_left_out(tmp_path):
         file["optimizer/vars/0"] = np.array(7)
     native = read_native(tmp_path / "x.weights.h5")
     assert list(native.tensors) == ["encoder/embedding/vars/0"] and "2 variables of Keras' optimizer" in native.notes[0]
+
+
+@pytest.fixture(scope="module")
+def files(good, trained_on, tmp_path_factory):
+    """By format, good files of it: our own, and what frameworks write."""
+    found = {name: [good / name] for name in CONTAINERS}
+    for backend, name, format_name in (
+        ("torch", "training.pt", "torch"),
+        ("tensorflow", "model.index", "tensorflow"),
+    ):
+        found.setdefault(format_name, []).append(trained_on(backend) / name)
+    return found
+
+
+@pytest.mark.long
+def test_every_good_file_is_recognized_as_its_own_format_alone(files):
+    assert set(files) == set(FORMATS)
+    for name, paths in files.items():
+        for path in paths:
+            assert recognized_format(path).name == name
+            claimed = [row.name for row in FORMATS.values() if row.recognize(path)]
+            assert claimed == [name], f"{path} is recognized as {claimed}"
+
+
+def test_safetensors_with_any_length_of_header_are_recognized(tmp_path):
+    """The eight bytes that a file begins with are the header's length, which the library rounds up to eights."""
+    path, lengths = tmp_path / "model", set()
+    for count in range(400):
+        content = save({"w": np.zeros(2048, np.float32)}, {"note": "x" * (8 * count)})
+        lengths.add(int.from_bytes(content[:8], "little"))
+        path.write_bytes(content)
+        assert recognized_format(path).name == "safetensors", struct.unpack("<Q", content[:8])
+    assert len(lengths) == 400
+
+
+def test_safetensors_with_unrounded_headers_are_recognized(tmp_path):
+    """Every length up to twice all that a first byte can say, and those that begin like a pickle, MXNet or a long map."""
+    path = tmp_path / "model"
+    for length in (*range(70, 600), 0x0280, 0x0380, 0x0480, 0x0580, 0x0112, 0xA188, 0xD982, 0xDE01):
+        header = json.dumps({"w": {"dtype": "F32", "shape": [16384], "data_offsets": [0, 65536]}}).encode()
+        path.write_bytes(struct.pack("<Q", length) + header.ljust(length) + bytes(65536))
+        assert recognized_format(path).name == "safetensors", hex(length)
+
+
+def test_one_byte_is_no_map_of_flax(tmp_path):
+    for content in (b"\x88", b"\x88\x01\x00\x00", b"\xde\x00\x02", b"\x81\x01\x02"):
+        (tmp_path / "x").write_bytes(content)
+        assert not FORMATS["flax"].recognize(tmp_path / "x")

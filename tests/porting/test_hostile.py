@@ -1,6 +1,9 @@
 """Damaged files and hostile ones: nothing hangs or fills the memory, and what comes is one clear error."""
 
+import json
+import random
 import shutil
+import time
 import tracemalloc
 
 import pytest
@@ -8,10 +11,11 @@ import pytest
 from elsewhere import elsewhere
 from porting import hugging_face
 from porting.hostile_files import hostile_files, large_files
-from porting.mutations import mutated
-from porting.timeouts import alarm
+from porting.hugging_face import small_bert, small_marian
+from porting.mutations import alarm, mutated
+from porting.small_model import refused, spoil
 from transformer_mb.errors import PortError
-from transformer_mb.porting.families import bert
+from transformer_mb.porting.families import bert, marian
 from transformer_mb.porting.files.sources import read_source
 
 IN_PROCESS = ["npz", "safetensors", "mxnet", "paddle", "flax", "stacks"]  # the last in a safetensors file
@@ -107,7 +111,7 @@ def test_many_damaged_folders(trained_on, tmp_path, references):
 def fuzz_natively(runner, file, count, seed):
     environment = {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1"}
     given = {"runner": runner, "file": file, "count": count, "seed": seed}
-    _, found = elsewhere("porting.fuzz_native:fuzz", timeout=None, environment=environment, **given)
+    _, found = elsewhere("porting.mutations:fuzz", timeout=None, environment=environment, **given)
     assert sum(found["outcome"].values()) == count
     assert set(found["outcome"]) <= {"read", "refused", "crashed"}, found
     assert found["outcome"].get("refused", 0) >= count // 4
@@ -146,7 +150,7 @@ def read_limited(path, kind, name, content, figures, seconds, megabytes):
     # torch reserves gigabytes that it never touches.
     given = {"path": path, "kind": kind, "seconds": 6 * seconds, "megabytes": 16_000 if kind == "torch" else 2 * megabytes}
     environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    _, found = elsewhere("porting.read_limited:read", timeout=None, environment=environment, **given)
+    _, found = elsewhere("porting.mutations:read", timeout=None, environment=environment, **given)
     figures.append((kind, name, len(content), found["seconds"], found["megabytes"]))
     assert found["seconds"] <= seconds and found["megabytes"] <= megabytes, found
     return found["ended"]
@@ -169,3 +173,68 @@ def test_large_hostile_files_are_not_read(tmp_path, figures):
     """Those that took gigabytes or minutes."""
     for (kind, name), make in large_files().items():
         assert read_limited(tmp_path / "file", kind, name, make(), figures, 30, MEGABYTES) != "read"
+
+
+FAMILIES = {"marian": (marian, small_marian), "bert": (bert, small_bert)}
+LIES = [None, True, -1, 0, 2**31, 2**63, 10**30, 1e308, float("nan"), "x", "9" * 5000, [], {}, [[]], [[6]], [[10**9]], [["a"]]]
+
+
+def made(name, folder):
+    """The module, its folder, and by name the content of every file of a good folder."""
+    module, make = FAMILIES[name]
+    module.write(make(), folder)
+    return module, folder, {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def lying(data, chance):
+    """A JSON object, one of its fields (or one that it may have) being another value."""
+    fields = json.loads(data)
+    fields[chance.choice([*fields, "bad_words_ids", "position_embedding_type"])] = chance.choice(LIES)
+    return json.dumps(fields).encode()
+
+
+def read_damaged(family, count):
+    module, folder, files = family
+    refused = 0
+    for seed in range(count):
+        chance = random.Random(seed)
+        name = chance.choice(list(files))
+        lie = name.endswith(".json") and chance.random() < 0.5
+        (folder / name).write_bytes(lying(files[name], chance) if lie else mutated(files[name], seed))
+        started = time.monotonic()
+        try:
+            module.ROW.recognize(folder)
+            module.read(folder, {})
+        except PortError:
+            refused += 1
+        assert time.monotonic() - started < 10.0
+        (folder / name).write_bytes(files[name])
+    assert refused > count / 4
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_damaged_folders_of_transformers(name, tmp_path):
+    read_damaged(made(name, tmp_path), 80)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FAMILIES)
+def test_thousands_of_damaged_folders_of_transformers(name, tmp_path):
+    read_damaged(made(name, tmp_path), 3000)
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("bert", "num_hidden_layers"),
+        ("bert", "max_position_embeddings"),
+        ("marian", "encoder_layers"),
+        ("marian", "decoder_layers"),
+        ("marian", "max_position_embeddings"),
+    ],
+)
+def test_sizes_that_no_tensor_bears_out(name, field, tmp_path):
+    """Names of two thousand million layers would fill the memory before any of them is found missing."""
+    module, folder, _ = made(name, tmp_path)
+    spoil(folder / "config.json", **{field: 2**31})
+    refused("must be at most|must have shape", module.read, folder, {})

@@ -10,14 +10,12 @@ import pytest
 import transformer_mb as tmb
 from elsewhere import elsewhere, under
 from porting.destinations import FILES, FOLDERS, source_for
+from porting.small_model import BIASES, FEW, made
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.parity.verdict.limits import error
 from transformer_mb.porting import port as port_module
-from transformer_mb.porting.files.targets import find_target
-from transformer_mb.porting.formats import FORMATS
-from transformer_mb.porting.loading import EXPORT_ROWS, ROWS, loading_of
+from transformer_mb.porting.files.targets import fields_at, find_target
 from transformer_mb.porting.model import PortedModel
 from transformer_mb.porting.proof.probe import run_reference
 from transformer_mb.porting.proof.proving import Proof
@@ -44,12 +42,11 @@ PROGRAMS = {
 
 def test_every_target_is_in_a_program():
     assert sorted(sum(PROGRAMS.values(), ())) == sorted([*FILES, *FOLDERS])
-    assert {name for name, _ in EXPORT_ROWS} | set(ROWS) | {"torch_transformer", "paddle_transformer"} == {*FILES, *FOLDERS}
 
 
 def named(target, folder):
-    format_name = find_target(target).format
-    return folder / f"{target}{FORMATS[format_name].suffix if format_name else ''}"
+    row = find_target(target).format
+    return folder / f"{target}{row.suffix if row else ''}"
 
 
 @dataclass
@@ -112,15 +109,19 @@ def test_a_pt_is_a_state_dict_and_its_optimizer_lies_beside_it(loaded):
         assert np.array_equal(array, one.model.optimizer[f"m.{name}"])
 
 
+def loading_of(model, name):
+    target = find_target(name)
+    return target.family.loading_of(model, target.format, {}).at(fields_at(Path("m"), model, target), False)
+
+
 def test_loading_lines_say_what_is_left_to_the_caller():
     """Embeddings and output lie beside the stacks: the lines make them, and the report says what to compute."""
-    biases = {"encoder_attention_bias": True, "decoder_attention_bias": True, "final_norm": True, "max_len": 20}
-    config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, **biases)
-    model = PortedModel(config=config, weights=random_weights(parameter_shapes(config)))
-    loading = loading_of(model, find_target("torch_transformer"), {}, "m.pt", False)
+    config = tmb.presets.d2l(11, 13, **FEW, **BIASES, final_norm=True, max_len=20)
+    model = made(config)
+    loading = loading_of(model, "torch_transformer")
     assert "embeddings scaled by 8 ** 0.5, plus sinusoidal (interleaved) positions" in loading.into
     assert "'source_embedding': torch.nn.Embedding(11, 8)" in loading.lines[1]
     other = replace(model, config=config.replace(norm_eps=1e-3))
-    lines = loading_of(other, find_target("paddle_transformer"), {}, "m.pdparams", False).lines
+    lines = loading_of(other, "paddle_transformer").lines
     assert any("layer._epsilon = 0.001" in line for line in lines)
-    assert "before mxnet itself" in loading_of(model, find_target("mxnet"), {}, "m.params", False).lines[0]
+    assert "before mxnet itself" in loading_of(model, "mxnet").lines[0]

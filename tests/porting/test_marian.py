@@ -9,28 +9,15 @@ from safetensors.numpy import load_file, save_file
 
 from porting.hugging_face import NARROW, SMALL, STEPS, VARIANTS, small_marian
 from porting.on_backend import BACKENDS
+from porting.small_model import on_numpy, refused, spoil
 from transformer_mb.data.vocabulary import Vocabulary
-from transformer_mb.errors import PortError
-from transformer_mb.porting.families import marian, marian_names
+from transformer_mb.porting.families import marian
 from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.proof.agreement import error
 from transformer_mb.porting.proof.proving import LIMIT
 from transformer_mb.positions import sinusoid_table
-from transformer_mb.registry import get_backend
 
 TIED = {"published": (True, True), "two vocabularies": (False, True), "nothing tied": (False, False)}
-
-
-def on_numpy(model, batch):
-    backend = get_backend("numpy")
-    native = backend.create_empty(model.config)
-    backend.set_weights(native, model.weights)
-    source = batch["source"], batch["source_valid_lens"]
-    return {
-        "encoder": backend.encode(native, *source),
-        "logits": backend.logits(native, source[0], batch["target"], source[1]),
-        "tokens": backend.greedy(native, *source, STEPS),
-    }
 
 
 def worst(got, expected):
@@ -53,14 +40,14 @@ def test_the_reference_shows_what_it_should(published, model):
     assert min(map(len, tokens)) < STEPS and max(map(len, tokens)) == STEPS
     assert np.mean([len(set(row)) for row in tokens]) > 2
     allowed = replace(model, config=model.config.replace(suppress_ids=()))
-    assert on_numpy(allowed, published.batch)["tokens"] != tokens
+    assert on_numpy(allowed, published.batch, steps=STEPS)["tokens"] != tokens
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_outputs_are_those_of_transformers(variant, references):
     reference = references[variant]
     model = marian.read(reference.folder, {})
-    got = on_numpy(model, reference.batch)
+    got = on_numpy(model, reference.batch, steps=STEPS)
     assert np.max(list(worst(got, reference.outputs).values())) <= 1e-5
     assert got["tokens"] == reference.outputs["tokens"]
     assert (model.config.share_embeddings, model.config.tie_output) == TIED[variant]
@@ -87,7 +74,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_wrong_setting_shows(change, published, model):
-    got = on_numpy(replace(model, config=model.config.replace(**CHANGES[change])), published.batch)
+    got = on_numpy(replace(model, config=model.config.replace(**CHANGES[change])), published.batch, steps=STEPS)
     assert np.max(list(worst(got, published.outputs).values())) > 1e-4
 
 
@@ -103,7 +90,7 @@ SPOILT = {
 @pytest.mark.parametrize("change", SPOILT)
 def test_a_wrong_weight_shows(change, published, model):
     spoilt = replace(model, weights={**model.weights, **SPOILT[change](model.weights)})
-    assert np.max(list(worst(on_numpy(spoilt, published.batch), published.outputs).values())) > 1e-4
+    assert np.max(list(worst(on_numpy(spoilt, published.batch, steps=STEPS), published.outputs).values())) > 1e-4
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -130,9 +117,9 @@ def folder(small, tmp_path):
 
 
 def test_a_folder_is_recognized_by_its_model_type(folder, tmp_path_factory):
-    assert marian.recognize(folder)
+    assert marian.ROW.recognize(folder)
     (folder / "config.json").write_text('{"model_type": "bart"}')
-    assert not marian.recognize(folder) and not marian.recognize(tmp_path_factory.mktemp("empty"))
+    assert not marian.ROW.recognize(folder) and not marian.ROW.recognize(tmp_path_factory.mktemp("empty"))
 
 
 def test_the_vocabularies(small, tmp_path):
@@ -160,12 +147,6 @@ def test_a_port_says_that_words_have_no_tokenizer(small, tmp_path):
     assert write_target(small, find_target("marian"), tmp_path / "none", {}).notes == ()
 
 
-def spoil(folder, name, **changes):
-    fields = json.loads((folder / name).read_text())
-    fields.update(changes)
-    (folder / name).write_text(json.dumps({name: value for name, value in fields.items() if value is not None}))
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -179,42 +160,37 @@ def spoil(folder, name, **changes):
     ],
 )
 def test_a_config_that_does_not_fit(changes, words, folder):
-    spoil(folder, "config.json", **changes)
-    with pytest.raises(PortError, match=words):
-        marian.read(folder, {})
+    spoil(folder / "config.json", **changes)
+    refused(words, marian.read, folder, {})
 
 
 def test_tables_that_are_said_to_be_tied_and_are_not(folder):
     tensors = load_file(folder / "model.safetensors")
     save_file({**tensors, "lm_head.weight": tensors["model.shared.weight"] + 1}, folder / "model.safetensors")
-    with pytest.raises(PortError, match="tie_word_embeddings is true, but lm_head.weight is not"):
-        marian.read(folder, {})
+    refused("tie_word_embeddings is true, but lm_head.weight is not", marian.read, folder, {})
     save_file(
         {**tensors, "model.encoder.embed_tokens.weight": tensors["model.shared.weight"] + 1}, folder / "model.safetensors"
     )
-    with pytest.raises(PortError, match="share_encoder_decoder_embeddings is true, but"):
-        marian.read(folder, {})
-    copies = dict.fromkeys((*marian_names.TABLES.values(), marian_names.HEAD), tensors["model.shared.weight"])
+    refused("share_encoder_decoder_embeddings is true, but", marian.read, folder, {})
+    copies = dict.fromkeys((*marian.TABLES.values(), marian.HEAD), tensors["model.shared.weight"])
     save_file({**tensors, **copies}, folder / "model.safetensors")
     assert marian.read(folder, {}).config == SMALL
     del tensors["model.shared.weight"]
     save_file(tensors, folder / "model.safetensors")
-    with pytest.raises(PortError, match=r"must hold model.shared.weight or"):
-        marian.read(folder, {})
+    refused(r"must hold model.shared.weight or", marian.read, folder, {})
 
 
 def test_sinusoids_in_the_file_are_checked_and_dropped(folder, small):
     tensors, table = load_file(folder / "model.safetensors"), sinusoid_table(10, 8, "halves").astype(np.float32)
-    save_file({**tensors, marian_names.POSITIONS[0]: table, marian_names.POSITIONS[1]: table}, folder / "model.safetensors")
+    save_file({**tensors, marian.POSITIONS[0]: table, marian.POSITIONS[1]: table}, folder / "model.safetensors")
     assert set(marian.read(folder, {}).weights) == set(small.weights)
-    save_file({**tensors, marian_names.POSITIONS[1]: table[:, ::-1].copy()}, folder / "model.safetensors")
-    with pytest.raises(PortError, match="must be the table of sinusoids"):
-        marian.read(folder, {})
+    save_file({**tensors, marian.POSITIONS[1]: table[:, ::-1].copy()}, folder / "model.safetensors")
+    refused("must be the table of sinusoids", marian.read, folder, {})
 
 
 def test_words_that_are_never_generated(folder):
     """``transformers`` takes no notice of the end token among bad words."""
-    spoil(folder, "generation_config.json", bad_words_ids=[[6], [0], [3]], suppress_tokens=[2, 3])
+    spoil(folder / "generation_config.json", bad_words_ids=[[6], [0], [3]], suppress_tokens=[2, 3])
     model = marian.read(folder, {})
     assert model.config.suppress_ids == (6, 3, 2)
     assert model.native.settings["generation"]["bad_words_ids"] == [[6], [0], [3]]
@@ -225,23 +201,21 @@ def test_words_that_are_never_generated(folder):
 
 @pytest.mark.parametrize("field", ["hidden_size", "num_attention_heads", "num_hidden_layers"])
 def test_second_names_of_a_size_must_say_the_same(field, folder):
-    spoil(folder, "config.json", **{field: 4})
-    with pytest.raises(PortError, match=f"{field} must be"):
-        marian.read(folder, {})
+    spoil(folder / "config.json", **{field: 4})
+    refused(f"{field} must be", marian.read, folder, {})
 
 
 def test_a_folder_of_older_releases(folder):
     """They wrote no field at its default, and kept what generation needs in config.json."""
     (folder / "generation_config.json").unlink()
     absent = ("decoder_vocab_size", "share_encoder_decoder_embeddings", "tie_word_embeddings")
-    spoil(folder, "config.json", **dict.fromkeys(absent), bad_words_ids=[[6]], num_beams=6, static_position_embeddings=True)
+    spoil(folder / "config.json", **dict.fromkeys(absent), bad_words_ids=[[6]], num_beams=6, static_position_embeddings=True)
     assert marian.read(folder, {}).config == SMALL
 
 
 def test_what_the_family_cannot_hold(small, tmp_path):
     changed = replace(small, config=SMALL.replace(sinusoid_layout="interleaved", encoder_attention_bias=False))
-    with pytest.raises(PortError, match="sinusoid_layout must be 'halves'.* encoder_attention_bias must be True"):
-        marian.write(changed, tmp_path)
+    refused("sinusoid_layout must be 'halves'.* encoder_attention_bias must be True", marian.write, changed, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -258,7 +232,7 @@ def test_what_the_proof_runs_is_what_users_have(name, references):
 def test_a_narrow_folder_computes_in_float32(name, references):
     reference = references[name]
     model = marian.read(reference.folder, {})
-    got = on_numpy(model, reference.batch)
+    got = on_numpy(model, reference.batch, steps=STEPS)
     assert np.max(list(worst(got, reference.outputs).values())) <= 1e-5
     for name in ("encoder", "logits"):
         sentences = np.indices(got[name].shape[:-1])[0].reshape(-1)

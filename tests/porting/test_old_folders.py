@@ -8,6 +8,7 @@ from safetensors.numpy import load_file, save_file
 
 import transformer_mb as tmb
 from porting.hugging_face import small_bert, small_marian
+from porting.small_model import refused, spoil
 from transformer_mb.data import train_subwords
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import PortError
@@ -35,8 +36,7 @@ def old(tmp_path):
 
 def test_sizes_alone_are_read_with_from_and_the_settings(old):
     said = {"norm_eps": 1e-12, "pad_id": 0}
-    with pytest.raises(PortError, match="it names no model .model_type, architectures.: from bert .--from. reads it"):
-        read_source(old, None, said)
+    refused("it names no model .model_type, architectures.: from bert .--from. reads it", read_source, old, None, said)
     model = read_source(old, "bert", said).model
     wanted = small_bert()
     assert all(np.array_equal(model.weights[name], array) for name, array in wanted.weights.items())
@@ -57,14 +57,11 @@ def test_the_proof_runs_transformers_with_what_was_said(old, tmp_path):
 def test_tensors_of_another_model_are_not_berts(old):
     tensors = load_file(old / "model.safetensors")
     save_file({f"roberta.{name}": array for name, array in tensors.items()}, old / "model.safetensors")
-    with pytest.raises(PortError, match="missing embeddings.word_embeddings.weight"):
-        read_source(old, "bert", {"norm_eps": 1e-12, "pad_id": 0})
+    refused("missing embeddings.word_embeddings.weight", read_source, old, "bert", {"norm_eps": 1e-12, "pad_id": 0})
 
 
 def test_an_encoder_has_no_words_to_tie(old):
-    values = json.loads((old / "config.json").read_text())
-    more = {"model_type": "bert", "layer_norm_eps": 1e-12, "pad_token_id": 0, "tie_word_embeddings": True}
-    (old / "config.json").write_text(json.dumps({**values, **more}))
+    spoil(old / "config.json", model_type="bert", layer_norm_eps=1e-12, pad_token_id=0, tie_word_embeddings=True)
     assert not any("not known here" in note for note in read_source(old, None, {}).model.notes)
 
 
@@ -116,29 +113,24 @@ def test_positions_that_a_folder_numbers_otherwise_are_refused(old):
         if fits:
             assert read_source(old, "bert", said).model.weights
             continue
-        with pytest.raises(PortError, match=r"embeddings.position_ids must count from 0, got \[2, 3, 4"):
-            read_source(old, "bert", said)
+        refused(r"embeddings.position_ids must count from 0, got \[2, 3, 4", read_source, old, "bert", said)
 
 
 def test_an_output_that_is_said_to_be_apart_and_is_absent_is_no_tie(padded):
     folder, _ = padded
-    values = json.loads((folder / "config.json").read_text())
-    assert values["tie_word_embeddings"] is True
-    (folder / "config.json").write_text(json.dumps({**values, "tie_word_embeddings": False}))
-    with pytest.raises(PortError, match="tie_word_embeddings is false, but the file holds no lm_head.weight"):
-        read_source(folder, None, {})
+    assert json.loads((folder / "config.json").read_text())["tie_word_embeddings"] is True
+    spoil(folder / "config.json", tie_word_embeddings=False)
+    refused("tie_word_embeddings is false, but the file holds no lm_head.weight", read_source, folder, None, {})
 
 
 def test_tables_that_are_said_to_be_apart_and_are_absent_are_not_one(tmp_path):
     """transformers would make both up."""
     marian.write(small_marian(), tmp_path)
-    fields = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps({**fields, "share_encoder_decoder_embeddings": False}))
+    spoil(tmp_path / "config.json", share_encoder_decoder_embeddings=False)
     words = (
         "share_encoder_decoder_embeddings is false, but the file holds no model.encoder.embed_tokens.weight and model.decoder"
     )
-    with pytest.raises(PortError, match=words):
-        read_source(tmp_path, None, {})
+    refused(words, read_source, tmp_path, None, {})
 
 
 def test_a_tokenizer_alone_gets_the_names_too(tmp_path):

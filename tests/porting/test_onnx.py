@@ -1,27 +1,27 @@
 """The ONNX export, run by onnxruntime: every switch of the configuration, any batch and length, and a trained model."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 
+import transformer_mb as tmb
 from porting.demo_model import STEPS, compared
 from porting.on_backend import sentences
+from porting.small_model import made, on_numpy, refused
 from transformer_mb.errors import PortError
-from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER, ENCODER
 from transformer_mb.parity.verdict.limits import error
 from transformer_mb.porting import worker
 from transformer_mb.porting.exports import onnx as onnx_export
-from transformer_mb.porting.exports import onnx_layers
+from transformer_mb.porting.exports import onnx_builder
 from transformer_mb.porting.families import canonical
-from transformer_mb.porting.model import PortedModel
 from transformer_mb.porting.port import port
-from transformer_mb.registry import get_backend
 
 CASES = {
     **CONFIGS,
@@ -39,43 +39,23 @@ BATCHES = (
 
 
 def test_the_modules_import_neither_engine():
-    names = ("exports.onnx", "exports.onnx_model", "exports.ctranslate2", "families.marian", "families.bert")
+    names = ("exports.onnx", "proof.reference_runs.engines", "exports.ctranslate2", "families.marian", "families.bert")
     code = "; ".join(f"import transformer_mb.porting.{name}" for name in names)
     code += "; import sys; print(*{'onnx', 'onnxruntime', 'ctranslate2', 'transformers', 'torch'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
 
 
-def made(config):
-    return PortedModel(config=config.replace(), weights=random_weights(parameter_shapes(config)))
-
-
 def run(folder, config, batch, max_steps=8):
     arrays = {f"batch.{name}": value for name, value in batch.items() if config.has_encoder or name == "target"}
     settings = {"path": str(folder), "config": config.to_dict(), "max_steps": max_steps, "threads": 1}
-    return worker.call("proof.reference_runs.onnx:run", arrays, settings)[0]
-
-
-def on_numpy(model, batch, dtype):
-    backend, config = get_backend("numpy", dtype=dtype), model.config
-    native = backend.create_empty(config)
-    backend.set_weights(native, model.weights)
-    source = (batch["source"], batch["source_valid_lens"]) if config.has_encoder else (None, None)
-    outputs = {}
-    if config.has_encoder:
-        outputs["encoder"] = backend.encode(native, *source, batch.get("token_types"))
-    if config.pooler:
-        outputs["pooled"] = backend.apply(native.pooler, outputs["encoder"])
-    if config.has_decoder:
-        outputs["logits"] = backend.logits(native, source[0], batch["target"], source[1])
-    if config.architecture == "encoder_decoder":
-        outputs["tokens"] = backend.greedy(native, *source, 8)
-    return outputs
+    return worker.call("proof.reference_runs.engines:run_onnx", arrays, settings)[0]
 
 
 def held(got, model, batch):
     """Whether each output is within four times NumPy's own error in float32 of the reference, as in the parity matrix."""
-    exact, single = (on_numpy(model, batch, dtype) for dtype in ("float64", "float32"))
+    steps = 8 if model.config.architecture == "encoder_decoder" else 0
+    exact, single = (on_numpy(model, batch, dtype, steps) for dtype in ("float64", "float32"))
     assert set(got) == set(exact)
     limits = {name: 4 * np.maximum(error(single[name], exact[name]), ROUNDING) for name in exact if name != "tokens"}
     assert np.max(list(limits.values())) <= 1e-5
@@ -142,14 +122,13 @@ def test_weights_that_are_too_large_for_one_file_lie_beside_it(tmp_path, monkeyp
     assert held(run(tmp_path, model.config, BATCHES[0]), model, BATCHES[0])
 
 
-@pytest.mark.parametrize("name", onnx_layers.CHOICES)
+@pytest.mark.parametrize("name", onnx_builder.CHOICES)
 @pytest.mark.parametrize("of", ["encoder", "decoder"])
 def test_what_there_are_no_nodes_for_is_refused(tmp_path, name, of):
     """Such as a choice that is added to the configuration later."""
     model = made(CASES[of])
     object.__setattr__(model.config, name, "another")
-    with pytest.raises(PortError, match=f"ONNX cannot hold this model: {name} must be .* or .*, got 'another'"):
-        onnx_export.write(model, tmp_path)
+    refused(f"ONNX cannot hold this model: {name} must be .* or .*, got 'another'", onnx_export.write, model, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -160,8 +139,7 @@ def test_what_the_model_cannot_take(tmp_path):
         run(tmp_path, model.config, {**BATCHES[0], "source": np.ones((3, 21), np.int64)})
     (tmp_path / "encoder.onnx").unlink()
     (tmp_path / "decoder.onnx").unlink()
-    with pytest.raises(PortError, match=r"must hold encoder.onnx or decoder.onnx"):
-        run(tmp_path, model.config, BATCHES[0])
+    refused(r"must hold encoder.onnx or decoder.onnx", run, tmp_path, model.config, BATCHES[0])
 
 
 def test_a_port_proves_it(tmp_path, demo, monkeypatch):
@@ -172,9 +150,8 @@ def test_a_port_proves_it(tmp_path, demo, monkeypatch):
     report = port(source, tmp_path / "exported", "onnx")
     assert set(report.proof.errors) == {"encoder", "logits"} and "onnxruntime" in report.proof.result_ran
     assert any(report.proof.tokens)
-    monkeypatch.setattr(onnx_layers, "sinusoid_table", lambda *sizes: np.zeros(sizes[:2]))
-    with pytest.raises(PortError, match="does not hold, and nothing is written: the error of encoder is"):
-        port(source, tmp_path / "wrong", "onnx")
+    monkeypatch.setattr(onnx_builder, "sinusoid_table", lambda *sizes: np.zeros(sizes[:2]))
+    refused("does not hold, and nothing is written: the error of encoder is", port, source, tmp_path / "wrong", "onnx")
     assert {path.name for path in tmp_path.iterdir()} == {"canonical", "exported"}
 
 
@@ -188,3 +165,23 @@ def test_five_hundred_unseen_sentences(tmp_path, demo, record_property):
     assert logit_error <= 4 * demo.logit_error
     assert not clear
     assert len(ties) <= 5
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "PORTING.md"
+
+
+def test_the_lines_of_the_page_decode_as_greedy_does(tmp_path, monkeypatch):
+    sizes = {"num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 2, "decoder_num_heads": 4, "max_len": 20}
+    config = tmb.presets.d2l(11, 13, suppress_ids=(5,), **sizes)
+    backend = tmb.get_backend("numpy")
+    model = backend.build(config, seed=1)
+    tmb.save(model, tmp_path / "model")
+    tmb.port(tmp_path / "model", tmp_path / "exported", to="onnx")
+    monkeypatch.chdir(tmp_path)
+    (lines,) = re.findall(r"```python\n(.*?)```", PAGE.read_text().partition("## Decode with an exported ONNX folder")[2], re.S)
+    names: dict = {}
+    exec(lines, names)
+    rows = names["tokens"].tolist()
+    ended = [row[: row.index(config.eos_id)] if config.eos_id in row else row for row in rows]
+    assert ended == backend.greedy(model, names["source"], names["lens"], 10)
+    assert len({token for row in ended for token in row}) > 2 and np.shape(rows) == (2, 10)

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from porting.small_model import BIASES, FEW, made, refused
 from transformer_mb.cli.main import main
 from transformer_mb.errors import PortError
-from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.porting.families import d2l, torch_transformer
 from transformer_mb.porting.families.inferred_fields import inferred_fields
 from transformer_mb.porting.files.config_beside import beside
@@ -20,13 +19,13 @@ from transformer_mb.porting.files.sources import read_file, read_source
 from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.formats import FORMATS
 from transformer_mb.porting.inspection import inspect
-from transformer_mb.porting.model import NativeFile, PortedModel
+from transformer_mb.porting.model import NativeFile
 from transformer_mb.presets import PRESETS
 
-SIZES = {"num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 2, "decoder_num_heads": 4}
+SIZES = {**FEW, "encoder_num_heads": 2, "decoder_num_heads": 4}
 FIELDS = {field.name for field in dataclasses.fields(tmb.TransformerConfig)}
 FARTHEST = ("stepwise_prenorm", "notes_de_en")
-CONTAINERS = [name for name, row in FORMATS.items() if row.writable]
+CONTAINERS = [name for name, row in FORMATS.items() if row.write]
 
 
 def config_of(preset, **changes):
@@ -36,13 +35,9 @@ def config_of(preset, **changes):
     return PRESETS[preset](13, 13, **SIZES, **few, **changes)
 
 
-def model_of(config):
-    return PortedModel(config=config, weights=random_weights(parameter_shapes(config)))
-
-
 @pytest.fixture
 def checkpoint(tmp_path):
-    write_target(model_of(config_of("d2l", max_len=20)), find_target("canonical"), tmp_path / "ck", {})
+    write_target(made(config_of("d2l", max_len=20)), find_target("canonical"), tmp_path / "ck", {})
     return tmp_path / "ck"
 
 
@@ -85,7 +80,7 @@ def test_inspect_prints_the_origins(bare, tmp_path, capfd):
 def test_what_is_assumed_is_the_default_unless_a_table_says_otherwise(format_name):
     """Under names that are not our own model's; those have our own epsilon."""
     config = config_of("d2l")
-    got = d2l.read(NativeFile(format=format_name, tensors=model_of(config).weights), HEADS).config
+    got = d2l.read(NativeFile(format=format_name, tensors=made(config).weights), HEADS).config
     assert got == config.replace(norm_eps=d2l.EPSILON.get(format_name, 1e-5))
 
 
@@ -99,7 +94,7 @@ def test_every_container_carries_the_configuration(tmp_path, name):
     for preset in FARTHEST if name == "torch" else PRESETS:
         config = config_of(preset)
         place = tmp_path / f"{preset}{FORMATS[name].suffix}"
-        write_target(model_of(config), find_target(name), place, {})
+        write_target(made(config), find_target(name), place, {})
         assert read_source(place, name, {}).model.config == config, preset
         assert beside(place).exists() == (name not in ("keras", "safetensors"))
     assert len(PRESETS) == 6
@@ -109,7 +104,7 @@ def test_every_container_carries_the_configuration(tmp_path, name):
 def test_ports_there_and_back_need_no_settings(tmp_path):
     """With both proofs; these two differ most from what would be assumed."""
     for preset in FARTHEST:
-        write_target(model_of(config_of(preset)), find_target("canonical"), tmp_path / preset, {})
+        write_target(made(config_of(preset)), find_target("canonical"), tmp_path / preset, {})
         tmb.port(tmp_path / preset, tmp_path / f"{preset}.params", to="mxnet")
         back = tmb.port(tmp_path / f"{preset}.params", tmp_path / f"{preset}.back", to="canonical")
         assert back.origins["given"] == {} and tmb.load(tmp_path / f"{preset}.back").config == config_of(preset)
@@ -134,12 +129,10 @@ def test_a_companion_of_other_tensors_is_not_used(checkpoint, tmp_path):
 
 def test_what_is_wrong_with_a_file_of_a_folder_begins_with_the_folder(checkpoint, tmp_path):
     words = f"{checkpoint}/model.safetensors is a part of a canonical checkpoint: name the folder {checkpoint},"
-    with pytest.raises(PortError, match=f"^{words}.*number of heads"):
-        tmb.port(checkpoint / "model.safetensors", tmp_path / "back", to="npz")
+    refused(f"^{words}.*number of heads", tmb.port, checkpoint / "model.safetensors", tmp_path / "back", to="npz")
     assert any(line.startswith(words) for line in inspect(checkpoint / "model.safetensors").odd)
     shutil.copy(checkpoint / "model.safetensors", tmp_path / "alone.safetensors")
-    with pytest.raises(PortError, match="^The number of heads"):
-        tmb.port(tmp_path / "alone.safetensors", tmp_path / "back", to="npz")
+    refused("^The number of heads", tmb.port, tmp_path / "alone.safetensors", tmp_path / "back", to="npz")
 
 
 @pytest.mark.parametrize(
@@ -179,7 +172,7 @@ def recorded(tmp_path_factory):
     """One model in each kind of file that records its configuration."""
     folder = tmp_path_factory.mktemp("recorded")
     for kind in ("canonical", "safetensors", "keras", "npz"):
-        write_target(model_of(config_of("d2l", max_len=20)), find_target(kind), folder / kind, {})
+        write_target(made(config_of("d2l", max_len=20)), find_target(kind), folder / kind, {})
     return folder
 
 
@@ -207,7 +200,7 @@ def test_num_heads_beside_another_number_is_refused(bare):
 def test_num_heads_of_an_encoder_alone_is_that_of_its_side(tmp_path):
     """Of the side that is not there nothing is said."""
     config = tmb.TransformerConfig(architecture="encoder", source_vocab_size=11, num_hiddens=8, encoder_num_heads=2)
-    write_target(model_of(config), find_target("canonical"), tmp_path / "ck", {})
+    write_target(made(config), find_target("canonical"), tmp_path / "ck", {})
     assert read_source(tmp_path / "ck", None, {"num_heads": 2}).model.config == config
 
 
@@ -224,12 +217,12 @@ def test_ignore_is_for_buffers_and_names_them(checkpoint, tmp_path):
 
 def test_a_layout_that_no_shape_shows_is_said(tmp_path):
     config = tmb.presets.d2l(14, 14, num_hiddens=14, ffn_num_hiddens=14, encoder_num_heads=2, decoder_num_heads=2)
-    np.savez(tmp_path / "square.npz", **model_of(config).weights)
+    np.savez(tmp_path / "square.npz", **made(config).weights)
     model = read_source(tmp_path / "square.npz", None, {"num_heads": 2}).model
     assert any("linear_layout = out_in was assumed" in note for note in model.notes)
     model = read_source(tmp_path / "square.npz", None, {"num_heads": 2, "linear_layout": "in_out"}).model
     assert not any("linear_layout" in note for note in model.notes)
-    np.savez(tmp_path / "other.npz", **model_of(config_of("d2l")).weights)
+    np.savez(tmp_path / "other.npz", **made(config_of("d2l")).weights)
     assert not read_source(tmp_path / "other.npz", None, HEADS).model.notes
 
 
@@ -243,11 +236,10 @@ def test_whole_numbers_and_truth_values_are_no_weights(checkpoint, tmp_path, dty
 
 
 def test_in_the_stacks_of_torch(tmp_path):
-    biases = {"encoder_attention_bias": True, "decoder_attention_bias": True}
-    config = config_of("d2l", **biases, final_norm=True).replace(decoder_num_heads=2)
-    native = torch_transformer.write(model_of(config), "torch", {})
+    config = config_of("d2l", **BIASES, final_norm=True).replace(decoder_num_heads=2)
+    native = torch_transformer.ROW.write(made(config), "torch", {})
     tensors = {**native.tensors, "transformer.encoder.norm.bias": np.arange(8)}
     with pytest.raises(PortError, match=r"but 1 tensor is not: 'transformer.encoder.norm.bias' .int64"):
-        torch_transformer.read(NativeFile(format="torch", tensors=tensors), {"num_heads": 2})
-    model = torch_transformer.read(native, {"num_heads": 2})
+        torch_transformer.ROW.read(NativeFile(format="torch", tensors=tensors), {"num_heads": 2})
+    model = torch_transformer.ROW.read(native, {"num_heads": 2})
     assert any("computed by this project's own formula" in note for note in model.notes)

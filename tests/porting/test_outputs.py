@@ -12,10 +12,12 @@ import pytest
 
 import transformer_mb as tmb
 from porting.destinations import FOLDERS, model_for, source_for
+from porting.small_model import refused
 from transformer_mb.checkpoint import write_checkpoint
 from transformer_mb.cli.main import main
 from transformer_mb.errors import PortError
 from transformer_mb.porting import port as port_module
+from transformer_mb.porting.files.destination import Output
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.port import port
@@ -95,9 +97,8 @@ def test_a_model_that_fails_leaves_no_report(model, tmp_path, monkeypatch):
     def failing(*arguments):
         raise PortError("it cannot")
 
-    monkeypatch.setattr(port_module, "put_in_place", failing)
-    with pytest.raises(PortError, match="it cannot"):
-        port(model, tmp_path / "out.npz", to="npz", report_file=tmp_path / "report.json")
+    monkeypatch.setattr(Output, "put_in_place", failing)
+    refused("it cannot", port, model, tmp_path / "out.npz", to="npz", report_file=tmp_path / "report.json")
     assert os.listdir(tmp_path) == []
 
 
@@ -125,13 +126,11 @@ def test_one_note_for_all_tensors_of_bfloat16(model, tmp_path):
 
 def test_every_kind_of_folder_has_the_same_permissions(tmp_path):
     """Some libraries make their files private."""
-    from transformer_mb.porting.files.destination import put_in_place
-
     for kind in FOLDERS:
         stage = tmp_path / f"stage{kind}"
         stage.mkdir()
         write_target(model_for(kind, 0), find_target(kind), stage / kind, {})
-        put_in_place(stage, tmp_path / kind, find_target(kind), force=False)
+        Output(tmp_path / kind, find_target(kind)).put_in_place(stage)
         assert {mode(path) for path in (tmp_path / kind).iterdir()} == {0o644}, kind
 
 
@@ -140,14 +139,14 @@ def test_a_save_is_decided_where_nobody_else_can_change_it(model, tmp_path, monk
     from transformer_mb.checkpoint import model as checkpoint_module
     from transformer_mb.checkpoint import read_checkpoint
 
-    true = checkpoint_module._fill
+    true = checkpoint_module.described_config
 
-    def somebody_comes(folder, checkpoint):
-        true(folder, checkpoint)
+    def somebody_comes(config):
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "diary.txt").write_text("mine")
+        return true(config)
 
-    monkeypatch.setattr(checkpoint_module, "_fill", somebody_comes)
+    monkeypatch.setattr(checkpoint_module, "described_config", somebody_comes)
     with pytest.raises(tmb.errors.CheckpointError, match="holds other files: nothing is written"):
         write_checkpoint(tmp_path / "out", read_checkpoint(model))
     assert os.listdir(tmp_path) == ["out"] and os.listdir(tmp_path / "out") == ["diary.txt"]

@@ -19,9 +19,12 @@ import pytest
 
 import transformer_mb as tmb
 from porting.destinations import FOLDERS, content, model_for, source_for
+from porting.small_model import refused
 from transformer_mb.checkpoint.files import FILES
 from transformer_mb.errors import PortError
 from transformer_mb.porting import port as port_module
+from transformer_mb.porting.files.destination import Output, kind_of
+from transformer_mb.porting.files.targets import FOLDERS as ROWS
 from transformer_mb.porting.files.targets import Target, find_target, write_target
 from transformer_mb.porting.formats import paddle
 
@@ -42,7 +45,8 @@ def unproven(monkeypatch, tmp_path_factory):
 
     def proof_of_npz(source, *arguments):
         write_target(source.model, npz, aside, arguments[2])
-        known = {Target: npz, type(aside): aside}
+        loading = npz.family.loading_of(source.model, npz.format, arguments[2])
+        known = {Target: npz, type(aside): aside, type(loading): loading}
         return true(source, *(known.get(type(one), one) for one in arguments))
 
     monkeypatch.setattr(port_module, "prove", proof_of_npz)
@@ -99,8 +103,7 @@ def test_a_file_that_cannot_be_replaced_keeps_its_companion(models, tmp_path, mo
     if how == "planted":
         patch_replacing(monkeypatch, failing)
     try:
-        with pytest.raises(PortError, match="cannot be written: Operation not permitted"):
-            tmb.port(models[1], place, to="paddle", force=True)
+        refused("cannot be written: Operation not permitted", tmb.port, models[1], place, to="paddle", force=True)
     finally:
         if how == "immutable":
             subprocess.run(["chattr", "-i", place], check=True)
@@ -161,11 +164,9 @@ def test_a_link_as_destination_is_followed(models, tmp_path, unproven):
     """As cp does; one that leads nowhere is not."""
     (tmp_path / "real").mkdir()
     (tmp_path / "m.pdparams").symlink_to(tmp_path / "real" / "model.pdparams")
-    with pytest.raises(PortError, match="got a link that leads nowhere"):
-        tmb.port(models[0], tmp_path / "m.pdparams", to="paddle", force=True)
+    refused("got a link that leads nowhere", tmb.port, models[0], tmp_path / "m.pdparams", to="paddle", force=True)
     (tmp_path / "real" / "model.pdparams").write_text("old")
-    with pytest.raises(PortError, match="must be new"):
-        tmb.port(models[0], tmp_path / "m.pdparams", to="paddle")
+    refused("must be new", tmb.port, models[0], tmp_path / "m.pdparams", to="paddle")
     tmb.port(models[0], tmp_path / "m.pdparams", to="paddle", force=True)
     assert (tmp_path / "m.pdparams").is_symlink() and not (tmp_path / "m.pdopt").exists()
     assert paddle.read(tmp_path / "real" / "model.pdparams").optimizer is not None
@@ -185,9 +186,6 @@ def filled(tmp_path_factory):
 
 
 def test_each_kind_knows_the_names_that_it_writes(filled):
-    from transformer_mb.porting.files.destination import kind_of
-    from transformer_mb.porting.files.targets import FOLDERS as ROWS
-
     for kind, folder in filled.items():
         assert kind_of(folder) is ROWS[kind]
         unknown = [name for name in os.listdir(folder) if not any(fnmatchcase(name, one) for one in ROWS[kind].files)]
@@ -204,8 +202,7 @@ def test_a_folder_of_another_kind_is_not_replaced(filled, tmp_path, to):
         (place / "README.md").write_text("mine")
         before = content(tmp_path)
         source = source_for(to, 1, tmp_path.parent / f"{tmp_path.name}source")
-        with pytest.raises(PortError, match=f"{kind} must hold a .*, got a .*: not even force replaces that"):
-            tmb.port(source, place, to=to, force=True)
+        refused(f"{kind} must hold a .*, got a .*: not even force replaces that", tmb.port, source, place, to=to, force=True)
         assert content(tmp_path) == before
 
 
@@ -266,17 +263,14 @@ def test_nothing_stale_stays_that_the_new_model_could_take_for_its_own(filled, t
 
 def test_a_configuration_beside_two_containers_is_written_once(tmp_path):
     """A companion that is there already with the same content is no obstacle; with another it is."""
-    from transformer_mb.porting.files.destination import put_in_place
-
     for name, text in (("model.pt", "same"), ("model.npz", "same"), ("model.params", "other")):
         stage = tmp_path / f"stage{name}"
         stage.mkdir()
         (stage / name).write_text(name)
         (stage / "model.config.json").write_text(text)
         if text == "other":
-            with pytest.raises(PortError, match="model.config.json must be new"):
-                put_in_place(stage, tmp_path / name, find_target("npz"), force=False)
+            refused("model.config.json must be new", Output(tmp_path / name, find_target("npz")).put_in_place, stage)
         else:
-            put_in_place(stage, tmp_path / name, find_target("npz"), force=False)
+            Output(tmp_path / name, find_target("npz")).put_in_place(stage)
         shutil.rmtree(stage)
     assert sorted(os.listdir(tmp_path)) == ["model.config.json", "model.npz", "model.pt"]

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from porting.hugging_face import small_bert, small_marian
-from porting.timeouts import alarm
+from porting.mutations import alarm
+from porting.small_model import refused
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.errors import CheckpointError, PortError
 from transformer_mb.files.regular import read_regular_file
@@ -51,22 +52,16 @@ def replaced(request):
         yield replace
 
 
-@pytest.fixture
-def checkpoint(trained_on, tmp_path):
-    return shutil.copytree(trained_on("numpy") / "canonical", tmp_path / "checkpoint")
-
-
 NAMES = ("config.json", "model.safetensors", "source_vocabulary.json", "optimizer.safetensors", "trainer.json")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_special_file_in_a_checkpoint_is_refused(checkpoint, replaced, name):
-    replaced(checkpoint / name)
+def test_a_special_file_in_a_checkpoint_is_refused(copied, replaced, name):
+    replaced(copied / name)
     words = f"{name} cannot be read: (it must be a regular file, but it is a|Is a directory)"
     with pytest.raises(CheckpointError, match=words):
-        read_checkpoint(checkpoint)
-    with pytest.raises(PortError, match=words):
-        read_source(checkpoint, None, {})
+        read_checkpoint(copied)
+    refused(words, read_source, copied, None, {})
 
 
 @pytest.mark.parametrize("family", [marian, bert])
@@ -75,10 +70,8 @@ def test_a_special_file_in_a_folder_of_transformers_is_refused(tmp_path, replace
     for name in ("config.json", "model.safetensors"):
         kept = (tmp_path / name).read_bytes()
         replaced(tmp_path / name)
-        with pytest.raises(PortError, match=f"{name} cannot be read"):
-            family.read(tmp_path, {})
-        with pytest.raises(PortError, match=f"{name} cannot be read"):
-            read_source(tmp_path, None, {})
+        refused(f"{name} cannot be read", family.read, tmp_path, {})
+        refused(f"{name} cannot be read", read_source, tmp_path, None, {})
         shutil.rmtree(tmp_path / name) if (tmp_path / name).is_dir() else (tmp_path / name).unlink()
         (tmp_path / name).write_bytes(kept)
         (tmp_path / f"{name}.device").unlink(missing_ok=True)
@@ -88,15 +81,13 @@ def test_a_special_file_as_the_index_of_shards_is_refused(tmp_path, replaced):
     bert.write(small_bert(), tmp_path)
     (tmp_path / "model.safetensors").unlink()
     replaced(tmp_path / "model.safetensors.index.json")
-    with pytest.raises(PortError, match=r"index\.json cannot be read"):
-        bert.read(tmp_path, {})
+    refused(r"index\.json cannot be read", bert.read, tmp_path, {})
 
 
 @pytest.mark.parametrize("name", ["npz", "safetensors", "mxnet", "paddle", "flax", "keras", "torch", "tensorflow"])
 def test_a_special_file_as_a_container_is_refused(tmp_path, replaced, name):
     replaced(tmp_path / "model.index")
-    with pytest.raises(PortError, match="must be a file, got a (named pipe|device|socket|folder)"):
-        read_native(tmp_path / "model.index", name)
+    refused("must be a file, got a (named pipe|device|socket|folder)", read_native, tmp_path / "model.index", name)
 
 
 def test_every_reader_refuses_a_special_file_itself(tmp_path, replaced):
@@ -105,15 +96,13 @@ def test_every_reader_refuses_a_special_file_itself(tmp_path, replaced):
 
     replaced(tmp_path / "x.index")
     for name in ("npz", "safetensors", "mxnet", "paddle", "flax", "keras", "torch"):
-        with pytest.raises(PortError, match="regular file|[Ii]s a directory"):
-            FORMATS[name].module.read(tmp_path / "x.index")
+        refused("regular file|[Ii]s a directory", FORMATS[name].read, tmp_path / "x.index")
 
 
 def test_a_special_file_as_the_optimizer_beside_a_file_of_paddle_is_refused(good, tmp_path, replaced):
     shutil.copy(good / "paddle", tmp_path / "x.pdparams")
     replaced(tmp_path / "x.pdopt")
-    with pytest.raises(PortError, match="pdopt cannot be read"):
-        read_source(tmp_path / "x.pdparams", None, {"num_heads": 2})
+    refused("pdopt cannot be read", read_source, tmp_path / "x.pdparams", None, {"num_heads": 2})
 
 
 def test_a_special_file_as_the_shard_of_a_tensorflow_checkpoint_is_refused(trained_on, tmp_path):
@@ -131,10 +120,8 @@ def test_a_special_file_as_the_shard_of_a_tensorflow_checkpoint_is_refused(train
 
 def test_a_special_file_as_settings_or_as_a_vocabulary_is_refused(tmp_path, replaced):
     replaced(tmp_path / "settings.json")
-    with pytest.raises(PortError, match=r"settings\.json cannot be read"):
-        read_settings(tmp_path / "settings.json")
-    with pytest.raises(PortError, match=r"settings\.json cannot be read"):
-        vocabularies({"source_vocabulary": str(tmp_path / "settings.json")})
+    refused(r"settings\.json cannot be read", read_settings, tmp_path / "settings.json")
+    refused(r"settings\.json cannot be read", vocabularies, {"source_vocabulary": str(tmp_path / "settings.json")})
 
 
 def test_a_socket_and_a_file_that_is_too_long_are_no_regular_files(tmp_path):
@@ -148,7 +135,7 @@ def test_a_socket_and_a_file_that_is_too_long_are_no_regular_files(tmp_path):
         read_regular_file(tmp_path / "y", 99)
 
 
-def test_a_configuration_without_end_is_not_read(checkpoint):
-    os.truncate(checkpoint / "config.json", 1 << 40)  # sparse: it takes no disk
+def test_a_configuration_without_end_is_not_read(copied):
+    os.truncate(copied / "config.json", 1 << 40)  # sparse: it takes no disk
     with pytest.raises(CheckpointError, match=r"config\.json cannot be read: it must have at most 16777216 bytes"):
-        read_checkpoint(checkpoint)
+        read_checkpoint(copied)

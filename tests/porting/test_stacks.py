@@ -1,21 +1,20 @@
 """torch.nn.Transformer, torch.nn.TransformerEncoder and paddle.nn.Transformer: in, the same outputs, and out again."""
 
-from functools import cache
+from functools import partial
 
 import numpy as np
 import pytest
 
 import transformer_mb as tmb
-from elsewhere import elsewhere
 from porting import make_stacks
 from porting.on_backend import BACKENDS, Job, run_on
+from porting.small_model import BATCH, BIASES, FEW, built, on_numpy
 from transformer_mb.errors import PortError
 from transformer_mb.porting.families import FAMILIES
 from transformer_mb.porting.files.sources import read_native, read_source
 from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.model import PortedModel
 
-BATCH = {"source": make_stacks.SOURCE, "target": make_stacks.TARGET, "source_valid_lens": make_stacks.LENS}
 VALID = ~make_stacks.PADDING
 LIMIT = 1e-5
 AROUND = {"source_embedding": "words_in", "target_embedding": "words_out", "output": "project", "activation": "gelu"}
@@ -30,15 +29,9 @@ SLOW = ("transformer_post", "encoder_post", "encoder_pre")
 MARKED = [pytest.param(*case, marks=[pytest.mark.long] if case[0] == "torch" and case[1] in SLOW else []) for case in ALL]
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    @cache
-    def make(framework):
-        folder = tmp_path_factory.mktemp(framework)
-        elsewhere(f"porting.make_stacks:save_{framework}", folder=folder)
-        return folder
-
-    return make
+@pytest.fixture
+def made(stacks_made):
+    return partial(stacks_made, "make_stacks")
 
 
 def read(folder, name, suffix, settings):
@@ -62,15 +55,9 @@ def compare(outputs, expected):
 @pytest.mark.parametrize(("framework", "name", "suffix", "settings"), MARKED)
 def test_the_same_outputs_and_the_same_file_back(made, tmp_path, framework, name, suffix, settings):
     source, expected = read(made(framework), name, suffix, settings)
-    assert source.family == f"{framework}_transformer"
-    backend = tmb.get_backend("numpy")
-    model = backend.create_empty(source.model.config)
-    backend.set_weights(model, source.model.weights)
-    outputs = {"encoder": backend.encode(model, BATCH["source"], BATCH["source_valid_lens"])}
-    if source.model.config.has_decoder:
-        outputs["logits"] = backend.logits(model, *BATCH.values())
-    compare(outputs, expected)
-    write_target(source.model, find_target(source.family), tmp_path / "back", {})
+    assert source.family.name == f"{framework}_transformer"
+    compare(on_numpy(source.model, BATCH), expected)
+    write_target(source.model, find_target(source.family.name), tmp_path / "back", {})
     back = read_native(tmp_path / "back").tensors
     named = {"words_in": "source_embedding", "words_out": "target_embedding", "project": "output", "core": "transformer"}
     for native, array in source.native.tensors.items():
@@ -97,17 +84,15 @@ def test_every_backend_gives_the_same_outputs(made, tmp_path, backend):
 @pytest.mark.parametrize("family", ["torch_transformer", "paddle_transformer"])
 def test_adam_travels_where_the_embeddings_do(family):
     """Its moments are packed, split and transposed as the weights are."""
-    biases = {"encoder_attention_bias": True, "decoder_attention_bias": True, "final_norm": True}
-    config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, **biases)
-    backend = tmb.get_backend("numpy")
-    weights = backend.get_weights(backend.build(config))
+    config = tmb.presets.d2l(11, 13, **FEW, **BIASES, final_norm=True)
+    weights = built(config).weights
     random = np.random.default_rng(0)
     moments = {f"{slot}.{name}": random.random(a.shape, np.float32) for slot in ("m", "v") for name, a in weights.items()}
     model = PortedModel(config=config, weights=weights, optimizer={"step": np.array(5), **moments})
-    module = FAMILIES[family].module
-    native = module.write(model, FAMILIES[family].format, {})
-    assert module.recognize(native)
-    got = module.read(native, {"num_heads": 4})
+    row = FAMILIES[family]
+    native = row.write(model, row.format, {})
+    assert row.recognize(native)
+    got = row.read(native, {"num_heads": 4})
     assert got.config == config
     for before, after in ((model.weights, got.weights), (model.optimizer, got.optimizer)):
         assert set(before) == set(after) and all(np.array_equal(before[name], after[name]) for name in before)
@@ -115,16 +100,11 @@ def test_adam_travels_where_the_embeddings_do(family):
 
 def test_the_wrong_norm_order_would_be_seen(made):
     source, expected = read(made("paddle"), "transformer_pre", ".pdparams", {"norm_position": "post"})
-    backend = tmb.get_backend("numpy")
-    model = backend.create_empty(source.model.config)
-    backend.set_weights(model, source.model.weights)
-    assert np.abs(backend.logits(model, *BATCH.values()) - expected["logits"]).max() > 0.1
+    assert np.abs(on_numpy(source.model, BATCH)["logits"] - expected["logits"]).max() > 0.1
 
 
 def test_what_the_stacks_cannot_be_is_refused_all_at_once(tmp_path):
-    config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, activation="silu")
-    backend = tmb.get_backend("numpy")
-    tmb.save(backend.build(config), tmp_path / "model")
+    tmb.save(tmb.get_backend("numpy").build(tmb.presets.d2l(11, 13, **FEW, activation="silu")), tmp_path / "model")
     for name in ("torch_transformer", "paddle_transformer"):
         with pytest.raises(PortError, match="activation must be 'relu' or 'gelu'.*encoder_attention_bias must be True"):
             tmb.port(tmp_path / "model", tmp_path / "out", to=name)

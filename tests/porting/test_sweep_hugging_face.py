@@ -1,6 +1,5 @@
 """Every variant of MarianMT and BERT that we know of, ported, and the ported folder against ``transformers`` itself."""
 
-import json
 import shutil
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 import transformer_mb as tmb
 from elsewhere import elsewhere, under
 from porting import hugging_face_sweep as sweep
+from porting.small_model import spoil
 from transformer_mb.errors import PortError
 
 pytestmark = pytest.mark.long
@@ -56,8 +56,7 @@ def test_a_variant(name, made, tmp_path, record_property):
 def test_a_clear_refusal(name, made, tmp_path):
     good, changes, words = sweep.REFUSED[name]
     shutil.copytree(made[0] / good, tmp_path / "folder")
-    fields = {**json.loads((tmp_path / "folder" / "config.json").read_text()), **changes}
-    (tmp_path / "folder" / "config.json").write_text(json.dumps(fields))
+    spoil(tmp_path / "folder" / "config.json", **changes)
     with pytest.raises(PortError, match=words) as caught:
         tmb.port(tmp_path / "folder", tmp_path / "out", to="canonical")
     print(f"{name}: {caught.value}")

@@ -9,8 +9,8 @@ import pytest
 import transformer_mb as tmb
 from elsewhere import elsewhere
 from porting.hugging_face import SMALL, single
+from porting.small_model import refused
 from transformer_mb.data import SubwordVocabulary, demo_sentences, train_subwords
-from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.porting.exports import ctranslate2
@@ -162,8 +162,7 @@ def test_a_language_is_named_before_the_text(small):
 @pytest.mark.parametrize("content", [b"", b"x" * 100, b"\x0a\xff"])
 def test_a_sentencepiece_model_that_is_none(content, small):
     (small / "target.spm").write_bytes(content)
-    with pytest.raises(PortError, match="A SentencePiece model was expected"):
-        marian.read(small, {})
+    refused("A SentencePiece model was expected", marian.read, small, {})
     (small / "target.spm").unlink()
     (small / "target.spm").mkdir()
     assert marian.read(small, {}).target_vocabulary.pipeline.name == "words"
@@ -180,5 +179,4 @@ def test_tokenizers_that_the_settings_name(small, tmp_path_factory):
     named = vocabularies(read_settings(place / "config.json"))
     assert named["source_vocabulary"] == made and named["target_vocabulary"].kind == "sentencepiece"
     (place / "tokenizer.json").write_text('{"model": 1}')
-    with pytest.raises(PortError, match="A tokenizer.json was expected"):
-        vocabularies(read_settings(place / "config.json"))
+    refused("A tokenizer.json was expected", vocabularies, read_settings(place / "config.json"))

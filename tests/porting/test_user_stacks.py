@@ -1,14 +1,14 @@
 """Modules as their owners write them around torch's and paddle's stacks: masks, tables, norms, ties are theirs or refused."""
 
-from functools import cache
+from functools import partial
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
 import transformer_mb as tmb
-from elsewhere import elsewhere
 from porting import make_user_stacks
+from porting.small_model import BATCH, on_numpy, refused
 from transformer_mb.errors import PortError
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.inspection import inspect
@@ -37,36 +37,20 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    @cache
-    def make(framework):
-        folder = tmp_path_factory.mktemp(framework)
-        elsewhere(f"porting.make_user_stacks:save_{framework}", folder=folder)
-        return folder
-
-    return make
+@pytest.fixture
+def made(stacks_made):
+    return partial(stacks_made, "make_user_stacks")
 
 
 def file_of(folder, name):
     return next(path for path in folder.glob(f"{name}.*") if path.suffix != ".npz")
 
 
-def logits_of(model):
-    backend = tmb.get_backend("numpy")
-    native = backend.create_empty(model.config)
-    backend.set_weights(native, model.weights)
-    lens = make_user_stacks.LENS
-    if model.config.has_encoder:
-        return backend.logits(native, make_user_stacks.SOURCE, make_user_stacks.TARGET, lens)
-    return backend.logits(native, None, make_user_stacks.TARGET, None)
-
-
 def difference(made, framework, name, settings):
     folder = made(framework)
     with np.load(folder / f"{name}.npz") as expected:
         logits = expected["logits"]
-    return np.abs(logits_of(read_source(file_of(folder, name), None, settings).model) - logits).max()
+    return np.abs(on_numpy(read_source(file_of(folder, name), None, settings).model, BATCH)["logits"] - logits).max()
 
 
 @pytest.mark.parametrize(("framework", "name", "settings"), CASES)
@@ -77,14 +61,13 @@ def test_what_its_owner_ran_is_what_is_read(made, framework, name, settings):
 def test_another_table_than_that_of_the_file_would_be_seen(made):
     source = read_source(file_of(made("torch"), "halves"), None, BOTH)
     other = type(source.model)(config=source.model.config.replace(sinusoid_layout="interleaved"), weights=source.model.weights)
-    assert np.abs(logits_of(other) - logits_of(source.model)).max() > 0.1
+    assert np.abs(on_numpy(other, BATCH)["logits"] - on_numpy(source.model, BATCH)["logits"]).max() > 0.1
 
 
 @pytest.mark.parametrize("more", [{}, {"ignore": ["pe"]}])
 def test_a_table_that_nothing_here_computes_is_refused_even_where_it_is_ignored(made, more):
     words = r"pe \[40, 1, 16\] holds positions, but neither .* name it with source_positions and target_positions"
-    with pytest.raises(PortError, match=words):
-        read_source(file_of(made("torch"), "cosines first"), None, {**BOTH, **more})
+    refused(words, read_source, file_of(made("torch"), "cosines first"), None, {**BOTH, **more})
 
 
 def test_a_table_shows_the_layout_and_how_many_positions_there_are(made):
@@ -104,8 +87,7 @@ def test_a_table_that_begins_at_position_one_shows_it(made, tmp_path):
     config = read_source(tmp_path / "one.safetensors", None, BOTH).model.config
     assert (config.position_offset, config.max_len) == (1, make_user_stacks.STEPS - 1)
     save_file({**tensors, "pe": tensors["pe"][2:].copy()}, tmp_path / "two.safetensors")
-    with pytest.raises(PortError, match="holds positions, but neither"):
-        read_source(tmp_path / "two.safetensors", None, BOTH)
+    refused("holds positions, but neither", read_source, tmp_path / "two.safetensors", None, BOTH)
 
 
 def test_ties_are_noticed_and_said(made):
@@ -148,8 +130,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("name", "settings", "words"), REFUSED)
 def test_what_cannot_be_meant_is_refused_by_name(made, name, settings, words):
-    with pytest.raises(PortError, match=words):
-        read_source(file_of(made("torch"), name), None, settings)
+    refused(words, read_source, file_of(made("torch"), name), None, settings)
 
 
 def test_one_final_norm_of_two_and_two_encoders_are_refused(made, tmp_path):

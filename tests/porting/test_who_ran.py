@@ -11,15 +11,12 @@ import pytest
 
 import transformer_mb as tmb
 from porting import d2l_models
+from porting.small_model import BIASES, SIZES, made, refused
 from transformer_mb.errors import PortError
-from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.porting import worker
-from transformer_mb.porting.families import FAMILIES
+from transformer_mb.porting.families import FAMILIES, d2l_classes
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.files.targets import find_target, write_target
-from transformer_mb.porting.model import PortedModel
-from transformer_mb.porting.proof import d2l_classes
 
 HEADS = {"num_heads": d2l_models.HEADS}
 READERS = (
@@ -110,14 +107,11 @@ def test_without_the_package_the_report_says_so(tmp_path, monkeypatch):
 
 
 def small(preset, **changes):
-    sizes = {"num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 2, "decoder_num_heads": 2, "max_len": 20}
-    config = getattr(tmb.presets, preset)(11, 13, **sizes, **changes)
-    return PortedModel(config=config, weights=random_weights(parameter_shapes(config)))
+    return made(getattr(tmb.presets, preset)(11, 13, **{**SIZES, "encoder_num_heads": 2, "decoder_num_heads": 2}, **changes))
 
 
 def stacks():
-    biases = {"encoder_attention_bias": True, "decoder_attention_bias": True}
-    return small("d2l", final_norm=True, **biases)
+    return small("d2l", final_norm=True, **BIASES)
 
 
 class Marker:
@@ -185,8 +179,7 @@ def test_a_pickle_that_our_reader_takes_is_never_unpickled(tmp_path, monkeypatch
         raise PortError("stopped")
 
     monkeypatch.setattr(worker, "call", stopped)
-    with pytest.raises(PortError, match="stopped"):
-        tmb.port(tmp_path / "m.pdparams", tmp_path / "out", to="canonical", config=HEADS)
+    refused("stopped", tmb.port, tmp_path / "m.pdparams", tmp_path / "out", to="canonical", config=HEADS)
     assert source.model.config and "path" not in seen[0]
 
 
@@ -208,4 +201,4 @@ def test_every_family_of_tensors_is_known_to_the_cases():
         "torch_transformer",
         "paddle_transformer",
     }
-    assert np.array_equal(sorted(d2l_classes.REQUIRES), sorted(d2l_classes.NORM_EPS))
+    assert np.array_equal(sorted([*d2l_classes.REQUIRES, "flax"]), sorted(d2l_classes.EPSILON))

@@ -5,21 +5,15 @@ from pathlib import Path
 import numpy as np
 
 import transformer_mb as tmb
+from porting.small_model import FEW, LENS, SOURCE, TARGET
 from transformer_mb.batch import Batch
 
-SIZES = {
-    "num_hiddens": 8,
-    "ffn_num_hiddens": 12,
-    "encoder_num_heads": 2,
-    "decoder_num_heads": 2,
-    "max_len": 20,
-    "dropout": 0.0,
-}
+SIZES = {**FEW, "encoder_num_heads": 2, "decoder_num_heads": 2, "max_len": 20, "dropout": 0.0}
 CONFIG = tmb.presets.d2l(11, 13, encoder_attention_bias=True, encoder_num_layers=2, decoder_num_layers=3, **SIZES)
 BATCH = Batch(
-    np.array([[4, 5, 6, 7, 3], [8, 3, 1, 1, 1], [10, 9, 4, 3, 1]]),
-    np.array([5, 2, 4]),
-    np.array([[2, 5, 6, 7], [2, 8, 3, 1], [2, 9, 4, 12]]),
+    SOURCE,
+    LENS,
+    TARGET,
     np.array([[5, 6, 7, 3], [8, 3, 1, 1], [9, 4, 12, 3]]),
     np.array([4, 2, 4]),
 )

@@ -150,7 +150,7 @@ def prove(kind, folder, batch, max_steps=0):
     from transformer_mb.porting import families
     from transformer_mb.porting.proof.reference_runs import hugging_face
 
-    model = families.FAMILIES[kind].module.read(Path(folder), {})
+    model = families.FAMILIES[kind].read(Path(folder), {})
     given = {f"batch.{name}": array for name, array in batch.items()}
     given |= {f"tensor.{name}": array for name, array in model.native.tensors.items()}
     settings = {"config": model.config.to_dict(), "native_settings": model.native.settings, "max_steps": max_steps}

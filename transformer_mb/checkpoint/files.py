@@ -11,8 +11,7 @@ from ..config import TransformerConfig
 from ..data.subwords import SUFFIXES, SubwordVocabulary, vocabulary_of
 from ..data.vocabulary import Vocabulary
 from ..errors import CheckpointError, ConfigError, DataError
-from ..files.addresses import is_address
-from ..files.regular import LARGEST, read_regular_file, read_regular_text
+from ..files.regular import LARGEST, is_address, read_regular_file, read_regular_text
 from ..files.whole_folder import current_folder
 
 FORMAT = "transformer_mb"

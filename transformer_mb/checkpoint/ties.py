@@ -20,7 +20,7 @@ from typing import Any
 from ..config import RATES
 from ..data.vocabulary import Vocabulary
 from ..errors import CheckpointError
-from ..files.digests import digest
+from ..files.tensors import digest
 from .content import Checkpoint
 from .files import CONFIG, MODEL, OF_TRAINING, OPTIMIZER, TRAINER, VOCABULARIES
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from ..files.addresses import is_address
+from ..files.regular import is_address
 
 
 class Command(TyperCommand):

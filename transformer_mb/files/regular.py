@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 # The largest published file of each kind has a tenth of that, or less.
 LARGEST = {"configuration": 16 << 20, "facts": 16 << 20, "vocabulary": 128 << 20, "training state": 128 << 20}
@@ -59,3 +60,11 @@ def _size(status: os.stat_result, path: Path | str) -> int:
         kind = KINDS.get(stat.S_IFMT(status.st_mode), "none")
         raise OSError(errno.EINVAL, f"it must be a regular file, but it is {kind}", str(path))
     return status.st_size
+
+
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]")  # https://..., s3://..., and what Path leaves of them
+
+
+def is_address(path: Any) -> bool:
+    """Tell whether a name is another machine's, such as ``https://example.org/a.tsv``; a drive's letter is none."""
+    return ADDRESS.match(str(path)) is not None

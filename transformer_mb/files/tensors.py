@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import stat
 from collections.abc import Container, Mapping
@@ -98,3 +99,13 @@ def _array(name: str, data: bytearray, dtype: str, shape: list[int]) -> np.ndarr
     if dtype not in STORED:
         raise ValueError(f"tensor {name!r:.80} must be of {', '.join(STORED)}, got {dtype!r:.40}")
     return np.frombuffer(data, STORED[dtype]).reshape(shape)
+
+
+def digest(tensors: Mapping[str, np.ndarray]) -> bytes:
+    """SHA-256 of names, dtypes, shapes and numbers, whatever their order and layout in memory."""
+    digest = hashlib.sha256()
+    for name, array in sorted(tensors.items()):
+        little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        digest.update(f"{name}\0{little.dtype.str}\0{array.shape}\0".encode())
+        digest.update(little.tobytes())
+    return digest.digest()

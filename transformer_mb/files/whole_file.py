@@ -16,10 +16,9 @@ from typing import IO
 
 from ..errors import DestinationError
 from . import renames
-from .made_parents import made_parents
 from .own_names import PREFIX
 from .pipes import open_to_write
-from .staging import finish, staged, sync
+from .staging import finish, made_parents, staged, sync
 
 
 def check_result_file(path: Path | None, force: bool, never: Iterable[Path | str | None] = ()) -> None:

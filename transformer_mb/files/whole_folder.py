@@ -19,9 +19,8 @@ from typing import NamedTuple, TypeVar
 
 from . import renames
 from .locks import locked
-from .made_parents import made_parents
 from .own_names import name_beside
-from .staging import finish, staged, sync
+from .staging import finish, made_parents, staged, sync
 from .unbroken import unbroken
 
 T = TypeVar("T")

@@ -12,8 +12,7 @@ import numpy as np
 from ..errors import PortError
 from .families import FAMILIES
 from .files.sources import likely_cause, plain_settings, read_source, read_tensors, recognized_family, resolved
-from .model import NativeFile, PortedModel
-from .odd_numbers import odd_numbers
+from .model import NativeFile, PortedModel, odd_numbers
 from .origins import Origins, origins
 
 
@@ -45,7 +44,7 @@ def inspect(path: Any, from_: str | None = None, settings: Mapping[str, Any] | N
     model: PortedModel | None = None
     if path.is_dir():
         source = read_source(path, from_, settings)
-        family, model = FAMILIES[source.family], source.model
+        family, model = source.family, source.model
         tensors, optimizer, notes = model.weights, model.optimizer, model.notes
     else:
         native = read_tensors(path, None if family else from_, settings)
@@ -54,7 +53,7 @@ def inspect(path: Any, from_: str | None = None, settings: Mapping[str, Any] | N
         try:
             with likely_cause(native, path):
                 family = family or recognized_family(native, path)
-                model = family.module.read(native, settings)
+                model = family.read(native, settings)
             notes = model.notes
         except PortError as error:
             notes = (*notes, str(error))

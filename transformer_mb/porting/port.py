@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import PortError, ProofError
-from ..files.made_parents import made_parents
-from ..files.staging import staged
+from ..errors import ProofError
 from ..files.whole_file import check_result_file, replaced_file
-from .files.destination import check_destination, check_suffix, put_in_place, real_place
-from .files.parts import check_apart_from_source, inputs, parts
+from .files.destination import Output, inputs, parts
 from .files.sources import Source, read_source
-from .files.targets import Target, check_names, find_target, write_target
-from .formats import FORMATS
-from .loading import loading_of
-from .odd_numbers import not_finite
+from .files.targets import check_names, fields_at, find_target, write_target
+from .kinds import Settings
+from .model import not_finite
 from .origins import origins
 from .proof.expected_outputs import Expected, read_expected
 from .proof.proving import prove
 from .report import PortReport
-from .safety.port_errors import system_errors, unwritten
+from .safety.port_errors import unwritten
 from .settings import check_settings, read_settings
 
 
@@ -60,26 +56,24 @@ def port(
     target = find_target(to)
     check_names(settings, target)
     expected = read_expected(expect)
-    source_path, named = Path(source_path), Path(destination)
-    destination = real_place(named)
+    source_path, output = Path(source_path), Output(Path(destination), target, force)
     report_file = None if report_file is None else Path(report_file)
-    check_suffix(destination, target)
-    check_apart_from_source(destination, source_path)
-    check_destination(destination, target, force)
+    output.check_suffix()
+    output.check_apart_from(source_path)
+    output.check(output.destination)
     read = [one for one in (config, expect) if isinstance(one, str | Path)]
-    never = [*inputs(source_path, settings), *parts(destination), *read]
-    with _stage(destination) as stage:
+    never = [*inputs(source_path, settings), *parts(output.destination), *read]
+    with output.staged() as written:
         check_result_file(report_file, force, never)
         source = read_source(source_path, from_, settings)
-        for place in {named, destination}:
-            _check_companion(source, target, place)
-        report = _ported(source, target, stage / destination.name, (named, destination), settings, expected)
+        output.check_companions(source)
+        report = _ported(source, output, written, settings, expected)
         if not report.holds:
             raise ProofError(
                 f"The port of {source_path} to {to} does not hold, and nothing is written: {'; '.join(report.proof.failures)}."
             )
         with _report_written(report_file, report):
-            put_in_place(stage, destination, target, force)
+            output.put_in_place(written.parent)
     return report
 
 
@@ -95,50 +89,23 @@ def _report_written(path: Path | None, report: PortReport) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _stage(destination: Path) -> Iterator[Path]:
-    """Where the result is made, beside its place, whose folders are made too: before any work, and gone if none comes of it."""
-    with ExitStack() as kept:
-        with system_errors(f"{destination.parent} cannot be written to"):
-            kept.enter_context(made_parents(destination))
-            stage = kept.enter_context(staged(destination.parent))
-        yield stage
-
-
-def _check_companion(source: Source, target: Target, destination: Path) -> None:
-    """An optimizer's file of another model, left beside the new one, would be taken for its own."""
-    suffix = FORMATS[target.format].companion if target.format else None
-    beside = destination.with_suffix(suffix) if suffix else None
-    if beside is not None and beside.exists() and source.model.optimizer is None:
-        raise PortError(
-            f"{beside} must not be there: it would be taken for the optimizer's state of {destination}, and {source.path} "
-            "has none: move it away."
-        )
-
-
-def _ported(
-    source: Source,
-    target: Target,
-    place: Path,
-    destinations: tuple[Path, Path],
-    settings: Mapping[str, Any],
-    expected: Expected | None,
-) -> PortReport:
-    """``destinations``: as the user calls it, and where that is."""
-    named, destination = destinations
-    with unwritten(destination):
-        kept, dropped = write_target(source.model, target, place, settings)
-    proof = prove(source, target, place, settings, expected)
+def _ported(source: Source, output: Output, written: Path, settings: Settings, expected: Expected | None) -> PortReport:
+    """Write the model and prove it; ``written`` is where it lies until then."""
+    model, target = source.model, output.target
+    with unwritten(output.destination):
+        kept, dropped = write_target(model, target, written, settings)
+    loading = target.family.loading_of(model, target.format, settings)
+    proof = prove(source, target, written, settings, loading, expected)
     return PortReport(
         source=source.path,
-        destination=destination,
-        source_kind=source.family if source.native is None else f"{source.format}, {source.family}",
+        destination=output.destination,
+        source_kind=source.family.name if source.native is None else f"{source.native.format}, {source.family.name}",
         kind=target.name,
-        tensors=len(source.model.weights),
-        numbers=sum(array.size for array in source.model.weights.values()),
+        tensors=len(model.weights),
+        numbers=sum(array.size for array in model.weights.values()),
         optimizer=kept,
-        loading=loading_of(source.model, target, settings, named, kept),
-        notes=(*source.model.notes, *not_finite(source.model.weights), *dropped),
-        origins=origins(source.model, source.native, settings),
+        loading=loading.at(fields_at(output.named, model, target), kept),
+        notes=(*model.notes, *not_finite(model.weights), *dropped),
+        origins=origins(model, source.native, settings),
         proof=proof,
     )

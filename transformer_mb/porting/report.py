@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..printable import counted
-from .loading import Loading
+from .kinds import Loading
 from .origins import Origins, origin_lines
 from .proof.proving import LIMIT, Proof
 

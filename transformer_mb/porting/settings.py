@@ -44,7 +44,13 @@ EXTRA = {
     "drop_decoding": "decoding settings of a MarianMT folder that change its tokens and may stay behind",
 }
 DECODING = ("suppress_ids", "compat_decode")  # what a source records of these may be changed
-FIELDS = tuple(field.name for field in dataclasses.fields(TransformerConfig))
+USUAL = {field.name: field.default for field in dataclasses.fields(TransformerConfig)}
+FIELDS = tuple(USUAL)
+
+
+def usual(*names: str) -> dict[str, Any]:
+    """These fields as a TransformerConfig has them by itself, which are the book's."""
+    return {name: USUAL[name] for name in names}
 
 
 def read_settings(path: Path | None) -> dict[str, Any]:

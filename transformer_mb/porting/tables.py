@@ -4,35 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .exports import EXPORTS
-from .families import DEFAULT, FAMILIES
+from .files.targets import FOLDERS, NAMED
 from .formats import FORMATS
-from .loading import EXPORT_ROWS, ROWS
+from .kinds import Family, Format, never
 from .settings import EXTRA
 
 BEGIN, END = "<!-- {}: made from transformer_mb/porting -->\n", "<!-- end -->\n"
 
 
 def formats_table() -> str:
-    """What ``--to`` and ``--from`` may name."""
-    rows = [("`canonical`", "the checkpoint folder above", "yes", _into("canonical"), "yes")]
-    for row in FORMATS.values():
-        rows.append((f"`{row.name}`", row.title, "yes", _into(row.name) if row.writable else "no", _yes(row.optimizer)))
-    for family in FAMILIES.values():
-        if family.name not in ("canonical", DEFAULT.name):
-            into = _into(family.name) if family.name in ROWS else "that class, its embeddings and output beside it"
-            rows.append((f"`{family.name}`", family.title, "yes", into, _yes(family.kind == "tensors")))
-    rows += [
-        (f"`{name}`", EXPORTS[name].title, "no", EXPORT_ROWS[name, architecture].into, "no")
-        for name, architecture in EXPORT_ROWS
-        if architecture == "encoder_decoder"
-    ]
+    """List what ``--to`` and ``--from`` may name; the checkpoint, which holds all of a model, comes first."""
+    whole = [row for row in FOLDERS.values() if row.records]
+    others = [row for row in NAMED.values() if row not in whole]
+    rows = []
+    for row in (*whole, *FORMATS.values(), *others):
+        title = getattr(row, "described", "") or row.title
+        rows.append((f"`{row.name}`", title, _yes(row.read is not never), _into(row), _yes(row.optimizer)))
     return _table(("name", "what", "read", "written for", "Adam's state"), rows)
 
 
-def _into(name: str) -> str:
+def _into(row: Family | Format) -> str:
     """Without what all of our own begin with."""
-    return ROWS[name].into.replace("transformer_mb.backends.", "").replace(".EncoderDecoder", ": our `EncoderDecoder`")
+    return row.into.replace("transformer_mb.backends.", "").replace(".EncoderDecoder", ": our `EncoderDecoder`") or "no"
 
 
 def settings_table() -> str:

@@ -11,7 +11,7 @@ from ..data import CorpusFiles, Pairs, TokenCache, TokenizedPairs, Vocabulary, b
 from ..data.subwords import read_tokenizers_of
 from ..data.vocabulary_files import read_vocabulary_files
 from ..errors import ConfigError
-from ..files.addresses import is_address
+from ..files.regular import is_address
 
 # Bytes of text. What is smaller is tokenized within seconds, and a small job shall leave no folder beside its checkpoint.
 IN_MEMORY = 64 * 2**20

@@ -12,8 +12,7 @@ from ..checkpoint import check_destination
 from ..checkpoint.files import FILES, TRAINER, check_folder_name, holds_checkpoint, read_object
 from ..errors import CheckpointError
 from ..files.locks import LockHeldError, locked
-from ..files.made_parents import made_parents
-from ..files.staging import staged
+from ..files.staging import made_parents, staged
 from ..files.whole_folder import current_folder, tidied
 
 SAVE = "save"  # in trainer.json: an id of each save

@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 
 from transformer_mb.config import TransformerConfig
+from transformer_mb.porting.families.d2l_classes import TRANSPOSED
 from transformer_mb.porting.families.naming_schemes import is_matrix
-from transformer_mb.porting.proof.d2l_classes import TRANSPOSED
 from transformer_mb.porting.proof.reference_runs.d2l_book import make, sizes_of
 
 

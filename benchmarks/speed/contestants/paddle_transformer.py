@@ -39,7 +39,7 @@ class Model(nn.Layer):
 def model_of(inputs, dropout):
     config = TransformerConfig.from_dict(inputs.config)
     model = Model(config, dropout)
-    native = paddle_transformer.write(PortedModel(config=config, weights=inputs.weights), "paddle", {})
+    native = paddle_transformer.ROW.write(PortedModel(config=config, weights=inputs.weights), "paddle", {})
     missing, unexpected = model.set_state_dict({name: paddle.to_tensor(array) for name, array in native.tensors.items()})
     assert not missing and not unexpected, (missing, unexpected)
     return model

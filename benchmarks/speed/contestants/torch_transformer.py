@@ -38,7 +38,7 @@ class Model(nn.Module):
 def model_of(inputs, dropout):
     config = TransformerConfig.from_dict(inputs.config)
     model = Model(config, dropout)
-    native = torch_transformer.write(PortedModel(config=config, weights=inputs.weights), "torch", {})
+    native = torch_transformer.ROW.write(PortedModel(config=config, weights=inputs.weights), "torch", {})
     model.load_state_dict({name: torch.tensor(array) for name, array in native.tensors.items()})
     return model
 

@@ -23,7 +23,7 @@ def command(
     """List tensors, shapes, dtypes, the family, and what is odd, of every format that can be ported."""
     from dataclasses import asdict
 
-    from ...porting.files.parts import inputs
+    from ...porting.files.destination import inputs
     from ...porting.inspection import inspect
     from ...porting.origins import origin_lines
     from ...porting.settings import read_settings

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ...checkpoint.files import write_tokenizer
+from ...checkpoint.files import TOKENIZERS, write_tokenizer
 from ...data.vocabulary import Vocabulary
 from ...errors import PortError
 from .. import worker
+from ..kinds import Family, Format, Loading, Settings
 from ..model import PortedModel
 from ..safety.raw_arrays import first_bytes
 from ..settings import check_holds
 from .ctranslate2_spec import ACTIVATIONS
-from .ctranslate2_stored import read_variables
-from .ctranslate2_variables import variable_of, variables_of
+from .ctranslate2_variables import read_variables, variable_of, variables_of
 
 MODEL = "model.bin"
 WRITER = "exports.ctranslate2_spec:write"
@@ -83,3 +83,32 @@ def adds_source_eos(model: PortedModel) -> bool:
 def tokens_of(vocabulary: Vocabulary | None, size: int) -> list[str]:
     """The tokens by id."""
     return [str(number) for number in range(size)] if vocabulary is None else list(vocabulary.entries)
+
+
+def loading(model: PortedModel, container: Format | None, settings: Settings) -> Loading:
+    engine = ENGINES[model.config.architecture]
+    how = (TRANSLATES,) if model.config.architecture == "encoder_decoder" else ()
+    return Loading(into=engine, lines=("import ctranslate2", f"model = {engine}({{path}})", *how))
+
+
+ENGINES = {
+    "encoder_decoder": "ctranslate2.Translator",
+    "encoder": "ctranslate2.Encoder",
+    "decoder": "ctranslate2.Generator",
+}
+TRANSLATES = "# model.translate_batch([tokens], beam_size=1, min_decoding_length=0, max_input_length=0) decodes as greedy does"
+ROW = Family(
+    name="ctranslate2",
+    title="CTranslate2 folder",
+    kind="export",
+    recognize=recognize,
+    write=write,
+    read_back=read_back,
+    runs="proof.reference_runs.engines:run_ctranslate2",
+    requires=("ctranslate2",),
+    files=("config.json", MODEL, "*vocabulary.json", "*vocabulary.txt", "vmap.txt", *TOKENIZERS),
+    hides=("encoder",),
+    into=ENGINES["encoder_decoder"],
+    loading=loading,
+    ends_sources=adds_source_eos,
+)

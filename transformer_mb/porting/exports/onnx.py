@@ -11,7 +11,7 @@ vocabularies   ``source_vocabulary.json``, ``target_vocabulary.json``, where the
 =============  ==========================================================================================================
 
 A side that the architecture lacks has no file. Everything is float32. The property ``transformer_mb.config`` of each file
-holds the configuration, so that ``onnx_model.OnnxModel`` runs the folder alone.
+holds the configuration, so that the folder can be run alone.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ...checkpoint.files import write_vocabularies
+from ...checkpoint.files import TOKENIZERS, VOCABULARIES, write_vocabularies
 from ...config import TransformerConfig
+from ...positions import sinusoid_table
+from ..kinds import Family, Format, Loading, Settings
 from ..model import PortedModel
-from .onnx_builder import GraphBuilder
-from .onnx_layers import Layers
-from .onnx_stored import read_back
-
-__all__ = ["read_back", "recognize", "write"]
+from .onnx_builder import GraphBuilder, Layers
 
 CONFIG_PROPERTY = "transformer_mb.config"
 ENCODER, DECODER = "encoder.onnx", "decoder.onnx"
@@ -150,3 +148,76 @@ def _decoder_block(layers: Layers, X: str, cache: dict[str, str], causal: str | 
         X = layers.add_norm(X, Y, f"{name}.addnorm2")
     Y = layers.feed_forward(layers.sublayer_input(X, f"{name}.addnorm3"), f"{name}.ffn")
     return layers.add_norm(X, Y, f"{name}.addnorm3")
+
+
+def loading(model: PortedModel, container: Format | None, settings: Settings) -> Loading:
+    """One session, or those of both sides."""
+    sides = [side for side in ("encoder", "decoder") if getattr(model.config, f"has_{side}")]
+    made = {side: f"onnxruntime.InferenceSession({{path}} + '/{side}.onnx')" for side in sides}
+    one = [f"model = {made[sides[0]]}"]
+    lines = one if len(sides) == 1 else [*(f"{side} = {session}" for side, session in made.items()), "model = encoder, decoder"]
+    return Loading(into=ROW.into, lines=("import onnxruntime", *lines))
+
+
+def read_back(model: PortedModel, folder: Path) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Every initializer of every file, also of data that lies beside it.
+
+    A weight must be the same wherever it is stored; the rest must be what its name says, computed anew.
+    """
+    import onnx
+    from onnx import numpy_helper
+
+    stored: dict[str, np.ndarray] = {}
+    unexplained = []
+    for path in sorted(folder.glob("*.onnx")):
+        for tensor in onnx.load(path).graph.initializer:
+            name, array = tensor.name, numpy_helper.to_array(tensor)
+            if name in model.weights:
+                array = _whole(model, name, array)
+                if name in stored and not np.array_equal(stored[name], array):
+                    unexplained.append(f"{name} of {path.name}")
+                stored[name] = array
+            elif not _is_constant(name, array) and not _same(_computed(model, name), array):
+                unexplained.append(f"{name} of {path.name}")
+    return stored, unexplained
+
+
+def _whole(model: PortedModel, name: str, array: np.ndarray) -> np.ndarray:
+    """A table of positions is stored from the first that is used."""
+    offset = model.config.position_offset
+    if not offset or not name.endswith(".pos_embedding.weight"):
+        return array
+    return np.concatenate([np.asarray(model.weights[name][:offset], np.float32), array])
+
+
+def _is_constant(name: str, array: np.ndarray) -> bool:
+    """A constant is called by its type and its numbers."""
+    return name == f"constant_{array.dtype.name}_{'_'.join(map(str, array.ravel()))}_{array.ndim}"
+
+
+def _computed(model: PortedModel, name: str) -> np.ndarray | None:
+    config = model.config
+    if name == "positions":
+        rows = sinusoid_table(config.max_len + config.position_offset, config.num_hiddens, config.sinusoid_layout)
+        return rows[config.position_offset :].astype(np.float32)
+    fills = {"no_scale": np.ones, "no_shift": np.zeros}
+    return fills[name](config.num_hiddens, np.float32) if name in fills else None
+
+
+def _same(expected: np.ndarray | None, array: np.ndarray) -> bool:
+    return expected is not None and expected.dtype == array.dtype and np.array_equal(expected, array)
+
+
+ROW = Family(
+    name="onnx",
+    title="ONNX encoder and cached decoder step",
+    kind="export",
+    recognize=recognize,
+    write=write,
+    read_back=read_back,
+    runs="proof.reference_runs.engines:run_onnx",
+    requires=("onnx", "onnxruntime"),
+    files=("encoder.onnx*", "decoder.onnx*", *VOCABULARIES.values(), *TOKENIZERS),
+    into="onnxruntime",
+    loading=loading,
+)

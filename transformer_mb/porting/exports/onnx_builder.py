@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from ...config import TransformerConfig
+from ...positions import sinusoid_table
+from ..settings import check_holds
 
 OPSET = 17  # the first with LayerNormalization
 IR_VERSION = 8  # that of opset 17, so that older runtimes load it too
@@ -93,3 +98,123 @@ def _helper() -> Any:
 def _value_info(name: str, dtype: type, shape: Sequence[str | int]) -> Any:
     kind = _helper().np_dtype_to_tensor_dtype(np.dtype(dtype))
     return _helper().make_tensor_value_info(name, kind, list(shape))
+
+
+GELU_TANH_RATE, GELU_TANH_CUBE = math.sqrt(2.0 / math.pi), 0.044715  # Hendrycks & Gimpel 2016
+# What there are nodes for; a branch below takes the last value of its row for granted.
+CHOICES = {
+    "norm_kind": ("layer_norm", "rms_norm", "std_norm"),
+    "norm_position": ("pre", "post"),
+    "activation": ("relu", "silu", "gelu", "gelu_tanh"),
+    "position": ("learned", "sinusoidal"),
+    "compat_decode": ("correct", "d2l"),
+}
+
+
+class Layers:
+    """Nodes for one configuration, PortError where there are none.
+
+    Names of layers are canonical; a weight that is not stored (a bias) is left out.
+    """
+
+    def __init__(self, graph: GraphBuilder, config: TransformerConfig):
+        check_holds(config, CHOICES, "ONNX")
+        self.graph = graph
+        self.config = config
+
+    def linear(self, X: str, name: str, table: str | None = None) -> str:
+        """X [..., in] -> [..., out]; ``table`` is the weight's name where it is tied to another tensor."""
+        graph = self.graph
+        Y = graph.add("MatMul", X, graph.add("Transpose", graph.weight(table or f"{name}.weight"), perm=[1, 0]))
+        return graph.add("Add", Y, graph.weight(f"{name}.bias")) if f"{name}.bias" in graph.weights else Y
+
+    def norm(self, X: str, name: str) -> str:
+        graph, config = self.graph, self.config
+        if config.norm_kind == "layer_norm" and config.norm_affine:
+            parameters = graph.weight(f"{name}.weight"), graph.weight(f"{name}.bias")
+            return graph.add("LayerNormalization", X, *parameters, axis=-1, epsilon=config.norm_eps)
+        if config.norm_kind == "layer_norm":
+            scale = graph.table("no_scale", np.ones(config.num_hiddens))
+            return graph.add("LayerNormalization", X, scale, axis=-1, epsilon=config.norm_eps)
+        X = self._over_rms(X) if config.norm_kind == "rms_norm" else self._over_deviation(X)
+        X = graph.add("Mul", X, graph.weight(f"{name}.weight")) if f"{name}.weight" in graph.weights else X
+        return graph.add("Add", X, graph.weight(f"{name}.bias")) if f"{name}.bias" in graph.weights else X
+
+    def _over_rms(self, X: str) -> str:
+        graph = self.graph
+        mean_square = graph.add("ReduceMean", graph.add("Mul", X, X), axes=[-1], keepdims=1)
+        root = graph.add("Sqrt", graph.add("Add", mean_square, graph.constant(self.config.norm_eps, np.float32)))
+        return graph.add("Div", X, root)
+
+    def _over_deviation(self, X: str) -> str:
+        graph, config = self.graph, self.config
+        centered = graph.add("Sub", X, graph.add("ReduceMean", X, axes=[-1], keepdims=1))
+        squares = graph.add("ReduceSumSquare", centered, axes=[-1], keepdims=1)
+        variance = graph.add("Div", squares, graph.constant(config.num_hiddens - 1, np.float32))
+        deviation = graph.add("Add", graph.add("Sqrt", variance), graph.constant(config.norm_eps, np.float32))
+        return graph.add("Div", centered, deviation)
+
+    def activation(self, X: str) -> str:
+        add, constant = self.graph.add, self.graph.constant
+        if self.config.activation == "relu":
+            return add("Relu", X)
+        if self.config.activation == "silu":
+            return add("Mul", X, add("Sigmoid", X))
+        if self.config.activation == "gelu":
+            bend = add("Erf", add("Mul", X, constant(math.sqrt(0.5), np.float32)))
+        else:
+            cube = add("Mul", add("Mul", add("Mul", X, X), X), constant(GELU_TANH_CUBE, np.float32))
+            bend = add("Tanh", add("Mul", add("Add", X, cube), constant(GELU_TANH_RATE, np.float32)))
+        half = add("Mul", X, constant(0.5, np.float32))
+        return add("Mul", half, add("Add", bend, constant(1.0, np.float32)))
+
+    def feed_forward(self, X: str, name: str) -> str:
+        return self.linear(self.activation(self.linear(X, f"{name}.dense1")), f"{name}.dense2")
+
+    def heads(self, X: str, name: str, num_heads: int) -> str:
+        """A projection split into heads: [B, T, D] -> [B, H, T, D/H]."""
+        shape = self.graph.constant([0, 0, num_heads, self.config.num_hiddens // num_heads], np.int64)
+        return self.graph.add("Transpose", self.graph.add("Reshape", self.linear(X, name), shape), perm=[0, 2, 1, 3])
+
+    def attention(self, queries: str, keys: str, values: str, mask: str | None, name: str) -> str:
+        """Heads [B, H, T, d], [B, H, S, d] -> [B, T, D]; a query that may attend to nothing gets zeros before W_o."""
+        graph, width = self.graph, self.config.num_hiddens
+        num_heads = self.config.encoder_num_heads if name.startswith("encoder.") else self.config.decoder_num_heads
+        scale = graph.constant(1.0 / math.sqrt(width // num_heads), np.float32)
+        scores = graph.add("MatMul", graph.add("Mul", queries, scale), graph.add("Transpose", keys, perm=[0, 1, 3, 2]))
+        if mask is not None:
+            # The lowest finite number, not -inf: a row without any key would give NaN.
+            scores = graph.add("Where", mask, scores, graph.constant(np.finfo(np.float32).min, np.float32))
+        weights = graph.add("Softmax", scores, axis=-1)
+        if mask is not None:
+            weights = graph.add("Where", mask, weights, graph.constant(0.0, np.float32))
+        context = graph.add("Transpose", graph.add("MatMul", weights, values), perm=[0, 2, 1, 3])
+        return self.linear(graph.add("Reshape", context, graph.constant([0, 0, width], np.int64)), f"{name}.W_o")
+
+    def sublayer_input(self, X: str, name: str) -> str:
+        return self.norm(X, f"{name}.ln") if self.config.norm_position == "pre" else X
+
+    def add_norm(self, X: str, Y: str, name: str) -> str:
+        Z = self.graph.add("Add", X, Y)
+        return Z if self.config.norm_position == "pre" else self.norm(Z, f"{name}.ln")
+
+    def embed(self, tokens: str, side: str, table: str, first: str | None = None, token_types: str | None = None) -> str:
+        """Token ids [B, T] -> [B, T, D]; ``first`` [1] is the position of the first step."""
+        graph, config = self.graph, self.config
+        X = graph.add("Gather", graph.weight(table), tokens)
+        if config.embedding_scale:
+            X = graph.add("Mul", X, graph.constant(math.sqrt(config.num_hiddens), np.float32))
+        # Gather refuses a position that the table does not have, where Slice would give too few rows.
+        X = graph.add("Add", X, graph.add("Gather", self._positions(side), graph.steps(graph.size(tokens, 1), first)))
+        if token_types is not None:
+            X = graph.add("Add", X, graph.add("Gather", graph.weight(f"{side}.type_embedding.weight"), token_types))
+        return self.norm(X, f"{side}.embedding_norm") if config.embedding_norm else X
+
+    def _positions(self, side: str) -> str:
+        """The table [max_len, D]: row 0 is that of the first token."""
+        config, offset = self.config, self.config.position_offset
+        if config.position == "learned":
+            name = f"{side}.pos_embedding.weight"
+            return self.graph.weight(name) if not offset else self.graph.table(name, self.graph.weights[name][offset:])
+        rows = sinusoid_table(config.max_len + offset, config.num_hiddens, config.sinusoid_layout)
+        return self.graph.table("positions", rows[offset:])

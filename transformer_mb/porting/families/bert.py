@@ -20,22 +20,36 @@ from ...errors import PortError
 from ...files.regular import read_regular_text
 from ..model import Arrays, NativeFile, PortedModel
 from ..safety.port_errors import system_errors
-from ..settings import build_config, check_holds, check_sizes, vocabularies
+from ..settings import build_config, check_holds, check_sizes, usual, vocabularies
 from .generation import KNOWN
 from .hugging_face import (
     ACTIVATIONS,
     CONFIG,
     Fields,
+    LibraryModel,
     canonical_weights,
-    is_model,
+    family_of,
     read_object,
     read_weights,
     vocabulary_of,
     write_object,
     write_weights,
 )
-from .layer_names import LayerNames
+from .naming_schemes import LayerNames
 
+MODEL = LibraryModel(
+    model_type="bert",
+    classes=(
+        "BertModel",
+        *(f"BertFor{task}" for task in ("PreTraining", "MaskedLM", "NextSentencePrediction", "MultipleChoice")),
+        *(f"BertFor{task}" for task in ("SequenceClassification", "TokenClassification", "QuestionAnswering")),
+    ),
+    nameless=(
+        "hidden_size",
+        "it names no model (model_type, architectures): from bert (--from) reads it where its tensors are BERT's",
+        f"{CONFIG} names no model: that it is a BERT and no kin of it was taken on trust.",
+    ),
+)
 PREFIX = "bert."
 HEADS = ("cls.", "classifier.", "qa_outputs.")
 POSITION_IDS = "embeddings.position_ids"  # 0, 1, 2, ...: no weights
@@ -82,23 +96,14 @@ FIXED = {
 }
 NEEDED = {
     **FIXED,
-    "norm_position": "post",
-    "norm_kind": "layer_norm",
-    "norm_affine": True,
-    "final_norm": False,
-    "position_offset": 0,
-    "ffn_bias": True,
+    **usual("norm_position", "norm_kind", "norm_affine", "final_norm", "position_offset", "ffn_bias"),
     "ffn_dropout": 0.0,
 }
 
 
-def recognize(folder: Path) -> bool:
-    return is_model(folder, "bert")
-
-
 def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     """``settings`` may change what changes no tensor, and bring a vocabulary; raises PortError."""
-    fields = Fields(folder / CONFIG, "bert")
+    fields = Fields(folder / CONFIG, MODEL)
     absent = fields.fill({**SIZES, **RATES}, settings)
     native = read_weights(folder)
     own = {n: a for n, a in native.tensors.items() if not n.startswith(HEADS) and n.removeprefix(PREFIX) != POSITION_IDS}
@@ -184,3 +189,6 @@ def _token_ids(folder: Path) -> Mapping[str, int]:
     model = read_object(folder / TOKENIZER).get("model")
     ids = model.get("vocab") if isinstance(model, dict) else None
     return ids if isinstance(ids, dict) else {}
+
+
+ROW = family_of(MODEL, "HF BERT/MiniLM folder", read=read, write=write, options=", add_pooling_layer={pooler}")

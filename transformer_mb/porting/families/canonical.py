@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from ...checkpoint import Checkpoint, fill_folder, read_checkpoint
-from ...checkpoint.files import LAST, holds_checkpoint
+from ...checkpoint.files import FILES, LAST, holds_checkpoint
 from ...errors import CheckpointError
 from ...training.state import TrainingState
+from ..kinds import Family
 from ..model import PortedModel
 from ..safety.port_errors import port_errors
 from ..settings import VOCABULARIES, betas_of, build_config, vocabularies
 
+UNTRANSLATABLE = (
+    "Vocabularies did not come along, without which no text can be translated: name them in the settings (config) as "
+    "source_vocabulary and target_vocabulary."
+)
 PROGRESS = "How far the training is (trainer.json) stays behind: whoever goes on counts epochs from the start."
-
 OF_ANOTHER = "The optimizer of the training is {kind}: what it does beyond Adam's moments must be set where it goes on."
-
-
-def recognize(folder: Path) -> bool:
-    return holds_checkpoint(folder)
 
 
 def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
@@ -77,3 +77,28 @@ def write(model: PortedModel, folder: Path) -> None:
                 trainer=None if model.optimizer is None else {},
             ),
         )
+
+
+def note(model: PortedModel) -> str:
+    translates = model.config.architecture == "encoder_decoder"
+    return UNTRANSLATABLE if translates and None in (model.source_vocabulary, model.target_vocabulary) else ""
+
+
+ROW = Family(
+    name="canonical",
+    title="canonical checkpoint",
+    described="the checkpoint folder above",
+    kind="folder",
+    recognize=holds_checkpoint,
+    read=read,
+    write=write,
+    files=FILES,
+    optimizer=True,
+    records=True,
+    into="the EncoderDecoder of every backend",
+    lines="""
+import transformer_mb as tmb
+model = tmb.load({path}, backend='numpy')  # or another backend
+""",
+    note=note,
+)

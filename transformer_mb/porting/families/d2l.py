@@ -15,31 +15,40 @@ import numpy as np
 
 from ...config import TransformerConfig
 from ...errors import PortError
+from ..formats import FORMATS
+from ..kinds import Family, Format, Loading
 from ..model import Arrays, NativeFile, PortedModel, renamed_moments
+from .d2l_classes import EPSILON, OWN, names_ours
 from .inferred_fields import inferred_fields
 from .named_tensors import check_fractions, model_of
-from .naming_schemes import D2L_SCHEMES, NAMING_SCHEMES, NamingScheme, canonical_name, is_matrix, native_name
+from .naming_schemes import (
+    D2L_SCHEMES,
+    NAMING_SCHEMES,
+    OUTPUT,
+    SOURCE,
+    TARGET,
+    NamingScheme,
+    canonical_name,
+    first_names,
+    is_matrix,
+    native_name,
+    under_each_name,
+    under_own_names,
+    untied,
+)
 from .position_tables import check_ignored, position_tables
-from .shared_tensors import OUTPUT, SOURCE, TARGET, first_names, under_each_name, under_own_names, untied
 from .stack_layout import AROUND, flat_table
 
-# LayerNorm's default where the file comes from; what else nothing says is the book's, as TransformerConfig has it. Our own
-# models, which no other has the names of, begin with that of TransformerConfig in every framework.
-EPSILON = {"keras": 1e-3, "tensorflow": 1e-3, "flax": 1e-6}
-OURS = {
-    "keras": re.compile(r"(en|de)coder/blks/(en|de)coder_block(_\d+)?/.*/ln/vars/"),
-    "flax": re.compile(r"(.+/)?(en|de)coder/blks/\d+/.*/ln/"),
-}
 # What the model is made of, and what is not a table of positions therefore.
 PART = re.compile(r"(en|de)coder\.(blks|embedding|pos_embedding|type_embedding|embedding_norm|norm|dense)\.|pooler\.")
 LEARNED = "learned positions must be called encoder.pos_embedding.weight and decoder.pos_embedding.weight, of shape [T, D]."
+OF_BERT = ("encoder.segment_embedding.", "encoder.token_embedding.")
 OF_D2L = "d2l"  # the value of ``block_names`` that asks for all of the names that D2L's own classes have
-UNTOLD = ("npz", "safetensors")  # containers that are of no framework, and so of no layout
 
 
 def recognize(native: NativeFile) -> bool:
-    names = [canonical_name(name, native.format).name for name in native.tensors]
-    return any(re.match(r"(encoder|decoder)\.blks\.block\d+\.attention1?\.W_q\.weight$", name) for name in names)
+    attention = re.compile(r"(encoder|decoder)\.blks\.block\d+\.attention1?\.W_q\.weight$")
+    return any(attention.match(canonical_name(name, native.format).name) for name in native.tensors)
 
 
 def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
@@ -48,14 +57,27 @@ def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
     layout = settings.get("linear_layout")
     if layout not in (None, "out_in", "in_out"):
         raise PortError(f"linear_layout must be out_in or in_out, got {layout!r}.")
-    _check_not_bert(native)
+    everything, width = {**native.tensors, **native.ignored}, 0
+    beside = {}  # what no layer's name explains, and what ``ignore`` took out
+    for name, array in everything.items():
+        own = canonical_name(name, native.format).name
+        if name in native.tensors and own.startswith(OF_BERT):  # whose encoder has the names of the Transformer's
+            raise PortError(
+                "The tensors must be those of D2L's Transformer, but encoder.token_embedding and encoder.segment_embedding "
+                "are of D2L's BERT (chapter 14, BERTModel), which no family here reads. BERT is read as transformers saves it "
+                "(bert)."
+            )
+        if not width and name in native.tensors and re.search(r"\.ln\.(weight|bias)$", own):
+            width = array.size  # of any normalization
+        if not PART.match(f"{own}."):
+            beside[name] = array
     if around := [name for name in AROUND if name in settings]:
         raise PortError(
             f"{', '.join(around)} must be absent: the tensors have D2L's names, and these settings name layers around the "
             "stacks of torch.nn or paddle.nn."
         )
     known = {**native.settings, **settings}
-    tables = position_tables(_beside(native), _width(native), known, LEARNED)
+    tables = position_tables(beside, width, known, LEARNED)
     native = replace(native, tensors={name: array for name, array in native.tensors.items() if name not in tables.names})
     canonical = partial(_canonical, format_name=native.format, layout=layout)
     weights = canonical(native.tensors)
@@ -65,42 +87,14 @@ def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
     assumed = {"norm_eps": EPSILON[native.format]} if native.format in EPSILON and not names_ours(native) else {}
     fields = inferred_fields(weights, known) | dict(tables.fields or {})
     if "position" not in fields:
-        check_ignored(native.ignored, weights, _width(native), known)
+        check_ignored(native.ignored, weights, width, known)
     model = model_of(native, weights, fields, settings, assumed, canonical, (*unseen, *tables.notes, *shared))
     return replace(model, shown=dict.fromkeys(tables.fields or {}, True))
 
 
-def _beside(native: NativeFile) -> dict[str, np.ndarray]:
-    """What no layer's name explains, and what ``ignore`` took out."""
-    everything = {**native.tensors, **native.ignored}
-    names = {name: canonical_name(name, native.format).name for name in everything}
-    return {name: array for name, array in everything.items() if not PART.match(f"{names[name]}.")}
-
-
-def _width(native: NativeFile) -> int:
-    """D, of any normalization's shift or scale."""
-    names = {name: canonical_name(name, native.format).name for name in native.tensors}
-    return next((native.tensors[name].size for name, own in names.items() if re.search(r"\.ln\.(weight|bias)$", own)), 0)
-
-
-def _check_not_bert(native: NativeFile) -> None:
-    """Its encoder has the names of the Transformer's; its embeddings and heads have others."""
-    names = [canonical_name(name, native.format).name for name in native.tensors]
-    if any(name.startswith(("encoder.segment_embedding.", "encoder.token_embedding.")) for name in names):
-        raise PortError(
-            "The tensors must be those of D2L's Transformer, but encoder.token_embedding and encoder.segment_embedding are of "
-            "D2L's BERT (chapter 14, BERTModel), which no family here reads. BERT is read as transformers saves it (bert)."
-        )
-
-
-def names_ours(native: NativeFile) -> bool:
-    """Whether the names are those of our own model and of no class of D2L's in this framework."""
-    return native.format in OURS and any(OURS[native.format].match(name) for name in native.tensors)
-
-
 def _unseen_layout(native: NativeFile, weights: Arrays, settings: Mapping[str, Any]) -> tuple[str, ...]:
     square = all(array.shape[0] == array.shape[-1] for name, array in weights.items() if is_matrix(name) and array.ndim == 2)
-    if not square or native.format not in UNTOLD or native.settings or "linear_layout" in settings:
+    if not square or FORMATS[native.format].backend or native.settings or "linear_layout" in settings:
         return ()
     return (
         "Every Linear weight of the file is square and its container tells no layout: linear_layout = out_in was assumed, and "
@@ -156,19 +150,25 @@ def write(model: PortedModel, format_name: str, settings: Mapping[str, Any]) -> 
     )
 
 
-def check_block_names(format_name: str, settings: Mapping[str, Any]) -> None:
-    """Refuse names for blocks that our own reader would not know again."""
-    scheme, block = _scheme(format_name, settings)
+def check_names(container: Format, settings: Mapping[str, Any]) -> None:
+    """Refuse names for blocks that our own reader would not know again, and the version of another framework."""
+    for other in FORMATS.values():
+        if other is not container and other.version_setting and other.version_setting in settings:
+            raise PortError(f"{other.version_setting} is for {other.name}, got it for {container.name}.")
+    scheme, block = _scheme(container.name, settings)
     canonical = "encoder.blks.block3.ffn.dense1.weight"
-    if block is not None and canonical_name(native_name(canonical, scheme, block), format_name).name != canonical:
+    if block is not None and canonical_name(native_name(canonical, scheme, block), container.name).name != canonical:
         raise PortError(f"block_names must be d2l, {{i}}, block{{i}} or the like, which can be read back, got {block!r}.")
 
 
-def is_ours(format_name: str, settings: Mapping[str, Any]) -> bool:
-    """Whether ``write`` gives the tensors the names that our own model has."""
-    own = NAMING_SCHEMES[format_name]
-    scheme, block = _scheme(format_name, settings)
-    return scheme == own and block in (None, own.block)
+def loading(model: PortedModel, container: Format | None, settings: Mapping[str, Any]) -> Loading:
+    """No lines where ``settings`` ask for names that are not those of our own model."""
+    assert container is not None
+    own = NAMING_SCHEMES[container.name]
+    scheme, block = _scheme(container.name, settings)
+    if scheme == own and block in (None, own.block):
+        return container.loading_of(model)
+    return Loading(into="a model whose tensors are called so, as the settings ask; ours are not")
 
 
 def _scheme(format_name: str, settings: Mapping[str, Any]) -> tuple[NamingScheme, str | None]:
@@ -183,7 +183,7 @@ def _scheme(format_name: str, settings: Mapping[str, Any]) -> tuple[NamingScheme
         raise PortError(
             "block_names must be d2l, or a text with {i} and no other braces in it, such as block{i}, got " + f"{block!r}."
         )
-    return (theirs if format_name == "keras" and version == 2 else own), block
+    return (theirs if version == 2 else own), block
 
 
 def _native(arrays: Arrays, scheme: NamingScheme, block: str | None, config: TransformerConfig) -> dict[str, np.ndarray]:
@@ -195,3 +195,19 @@ def _native(arrays: Arrays, scheme: NamingScheme, block: str | None, config: Tra
         else array
         for name, array in arrays.items()
     }
+
+
+ROW = Family(
+    name="d2l",
+    title="D2L book models and this project's own",
+    kind="tensors",
+    recognize=recognize,
+    read=read,
+    write=write,
+    runs="proof.reference_runs.engines:run_backend",
+    requires=None,
+    own=OWN,
+    optimizer=True,
+    loading=loading,
+    check_names=check_names,
+)

@@ -77,7 +77,7 @@ KNOWN = {*SINGLE, *SUPPRESSED, *CHANGING, *CHOSEN, *INERT}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decoding:
+class DecodingSettings:
     """What was read at ``path``: tokens that are never generated, the fields that ``generate`` is to see, and notes."""
 
     path: Path
@@ -86,7 +86,7 @@ class Decoding:
     notes: tuple[str, ...]
 
 
-def read_decoding(folder: Path, config: Mapping[str, Any], settings: Mapping[str, Any]) -> Decoding:
+def read_decoding(folder: Path, config: Mapping[str, Any], settings: Mapping[str, Any]) -> DecodingSettings:
     """``config``: what config.json holds; of ``settings`` only ``drop_decoding`` matters. Raises PortError."""
     path = folder / GENERATION if (folder / GENERATION).is_file() else folder / CONFIG
     values = read_object(path) if path.name == GENERATION else config
@@ -110,14 +110,14 @@ def read_decoding(folder: Path, config: Mapping[str, Any], settings: Mapping[str
     never = [one[0] for one in single if one[0] != config.get("eos_token_id")] + tokens
     fields = {**{name: values[name] for name in IDS if name in values}, "bad_words_ids": single, "suppress_tokens": tokens}
     fields = {name: value for name, value in fields.items() if value != []}
-    return Decoding(path=path, suppress_ids=tuple(dict.fromkeys(never)), fields=fields, notes=tuple(notes))
+    return DecodingSettings(path=path, suppress_ids=tuple(dict.fromkeys(never)), fields=fields, notes=tuple(notes))
 
 
 def _one(value: Any) -> Any:
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
-def check_ids(decoding: Decoding, config: Mapping[str, Any]) -> None:
+def check_ids(decoding: DecodingSettings, config: Mapping[str, Any]) -> None:
     """Both files must mean the same tokens, and one token must end a sentence."""
     values = decoding.fields
     given = {name: values.get(name, config.get(name)) for name in ("pad_token_id", "eos_token_id")}

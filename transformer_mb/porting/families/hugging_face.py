@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,12 +18,19 @@ from ...files.tensors import write_tensors
 from ...parameters import check_weights, parameter_shapes
 from ..formats.shards import read_shard, read_shards
 from ..formats.wrappers import plain_names
-from ..model import Arrays, NativeFile
+from ..kinds import Family
+from ..model import Arrays, NativeFile, PortedModel
 from ..safety.port_errors import port_errors
-from .layer_names import LayerNames
 from .named_tensors import check_fractions
+from .naming_schemes import LayerNames
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+FILES = (
+    *(CONFIG, "generation_config.json", "adapter_config.json", "adapter_model.*", "*processor_config.json"),
+    *("*.safetensors", "*.safetensors.index.json", "pytorch_model*", "tf_model*", "flax_model*", "model.ckpt*"),
+    *("rust_model.ot", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "chat_template.*", "merges.txt"),
+    *("*vocab*", "*.spm", "*.model", "modules.json", "sentence_*_config.json", "config_sentence_transformers.json"),
+)
 OF_TORCH = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 # The names that transformers gives to our activations; the first is the one that we write.
 ACTIVATIONS = {
@@ -31,15 +38,6 @@ ACTIVATIONS = {
     "gelu": ("gelu", "gelu_python"),
     "gelu_tanh": ("gelu_new", "gelu_pytorch_tanh"),
     "silu": ("silu", "swish"),
-}
-# By model_type: the classes whose encoder and decoder the canonical form holds, with or without a head.
-MODELS = {
-    "marian": ("MarianMTModel",),
-    "bert": (
-        "BertModel",
-        *(f"BertFor{task}" for task in ("PreTraining", "MaskedLM", "NextSentencePrediction", "MultipleChoice")),
-        *(f"BertFor{task}" for task in ("SequenceClassification", "TokenClassification", "QuestionAnswering")),
-    ),
 }
 # Fields of a config.json that change nothing here, of these families and of the releases that wrote them.
 LISTED = """architectures model_type transformers_version dtype torch_dtype tokenizer_class id2label label2id num_labels
@@ -51,19 +49,55 @@ LISTED = """architectures model_type transformers_version dtype torch_dtype toke
     normalize_embedding static_position_embeddings save_step task_specific_params prefix sep_token_id"""
 INERT = LISTED.split()
 NO_TOKEN, MOST_ROWS = "<no token {}>", 2  # more rows than so many times the tokens are those of another vocabulary
-# Of folders of 2019 and 2020, whose config.json holds sizes and no name: kin of BERT wrote the same fields.
-UNNAMED = "it names no model (model_type, architectures): from bert (--from) reads it where its tensors are BERT's"
 Kind = TypeVar("Kind", int, float, bool, str)
 KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
 
 
-def is_model(folder: Path, model_type: str) -> bool:
-    """Whether there is a config.json that says so, if only by naming a class of that family."""
-    try:
-        values = read_object(folder / CONFIG)
-    except PortError:
-        return False
-    return values.get("model_type") == model_type or not _another_model(values, model_type)
+@dataclass(frozen=True, kw_only=True)
+class LibraryModel:
+    """A model of the library whose encoder and decoder the canonical form holds.
+
+    Attributes:
+        classes: of it, with or without a head; the first loads what is written.
+        nameless: of folders of 2019 and 2020, whose config.json holds sizes and no name: the field that shows it, what is said
+            where the user has not named the family, and what is noted where he has.
+    """
+
+    model_type: str
+    classes: tuple[str, ...]
+    nameless: tuple[str, str, str] | None = None
+
+    def is_in(self, folder: Path) -> bool:
+        """Tell whether there is a config.json that says so, if only by naming a class of that family."""
+        try:
+            values = read_object(folder / CONFIG)
+        except PortError:
+            return False
+        return values.get("model_type") == self.model_type or not self.problem(values)
+
+    def seems(self, folder: Path) -> str:
+        """Say, as the end of a sentence, that a folder may hold it and does not name it; or ""."""
+        try:
+            values = read_object(folder / CONFIG)
+        except PortError:
+            return ""
+        return f": of its config.json, {self.nameless[1]}" if self.nameless and self.is_nameless(values) else ""
+
+    def is_nameless(self, values: Mapping[str, Any]) -> bool:
+        """Tell a config.json that holds sizes and names no model."""
+        named = values.get("model_type") is not None or values.get("architectures")
+        return self.nameless is not None and not named and self.nameless[0] in values
+
+    def problem(self, values: Mapping[str, Any]) -> str:
+        """Say why a config.json is not of this family, or ""; kin such as RoBERTa name the same tensors and mean others."""
+        got, classes = values.get("model_type"), values.get("architectures") or None
+        if self.nameless and self.is_nameless(values):
+            return self.nameless[1]
+        if got not in (None, self.model_type) or (classes is None and got is None):
+            return f"model_type must be {self.model_type!r} for this family, got {got!r:.60}"
+        if classes is not None and (not isinstance(classes, list) or any(one not in self.classes for one in classes)):
+            return f"architectures must name one of {', '.join(self.classes)}, got {classes!r:.80}"
+        return ""
 
 
 def named_model(folder: Path) -> str:
@@ -72,23 +106,8 @@ def named_model(folder: Path) -> str:
         values = read_object(folder / CONFIG)
     except PortError:
         return ""
-    if _another_model(values, "bert") == UNNAMED:
-        return f": of its config.json, {UNNAMED}"
     named = ", ".join(f"{name} {values[name]!r:.60}" for name in ("model_type", "architectures") if name in values)
     return f": its config.json says {named}, and no family here computes what that does" if named else ""
-
-
-def _another_model(values: Mapping[str, Any], model_type: str) -> str:
-    """Why a config.json is not of this family, or ""; kin such as RoBERTa name the same tensors and mean something else."""
-    got, classes = values.get("model_type"), values.get("architectures") or None
-    if got not in (None, model_type) or (classes is None and got is None):
-        if got is None and "hidden_size" in values and model_type == "bert":
-            return UNNAMED
-        return f"model_type must be {model_type!r} for this family, got {got!r:.60}"
-    known = MODELS[model_type]
-    if classes is not None and (not isinstance(classes, list) or any(one not in known for one in classes)):
-        return f"architectures must name one of {', '.join(known)}, got {classes!r:.80}"
-    return ""
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -106,12 +125,13 @@ class Fields:
     A field without a default must be there: what transformers takes for an absent one differs between its releases.
     """
 
-    def __init__(self, path: Path, model_type: str):
+    def __init__(self, path: Path, model: LibraryModel):
         self.path = path
         self.values = read_object(path)
-        if (problem := _another_model(self.values, model_type)) and problem != UNNAMED:
+        nameless = model.is_nameless(self.values)
+        if not nameless and (problem := model.problem(self.values)):
             raise PortError(f"{path}: {problem}.")
-        self.doubts = (f"{CONFIG} names no model: that it is a BERT and no kin of it was taken on trust.",) if problem else ()
+        self.doubts = (model.nameless[2],) if model.nameless and nameless else ()
         self.given: dict[str, str] = {}  # by their name, the setting that may say what is absent
         self.require("per_layer_config", None, None)
 
@@ -208,3 +228,31 @@ def rows_without_token(vocabulary: Vocabulary | None) -> tuple[int, ...]:
     """The ids that ``vocabulary_of`` made names for."""
     entries = () if vocabulary is None else vocabulary.entries
     return tuple(number for number, token in enumerate(entries) if token == NO_TOKEN.format(number))
+
+
+def family_of(
+    model: LibraryModel,
+    title: str,
+    *,
+    read: Callable[..., PortedModel],
+    write: Callable[..., None],
+    note: Callable[[PortedModel], str] = lambda model: "",
+    options: str = "",
+) -> Family:
+    """Make the row of a model; ``options`` are further arguments of what loads it."""
+    into = f"transformers.{model.classes[0]}"
+    return Family(
+        name=model.model_type,
+        title=title,
+        kind="folder",
+        recognize=model.is_in,
+        seems=model.seems,
+        read=read,
+        write=write,
+        runs=f"proof.reference_runs.hugging_face:run_{model.model_type}",
+        requires=("transformers", "torch"),
+        files=FILES,
+        into=into,
+        lines=f"import transformers\nmodel = {into}.from_pretrained({{path}}{options})",
+        note=note,
+    )

@@ -8,36 +8,62 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...config import TransformerConfig
-from ...data.vocabulary import Vocabulary
 from ...errors import PortError
 from ...positions import sinusoid_table
 from ..model import NativeFile, PortedModel
-from ..settings import build_config, check_holds, check_sizes, vocabularies
+from ..settings import build_config, check_holds, check_sizes, usual, vocabularies
 from .generation import GENERATION, KNOWN, check_ids, read_decoding
 from .hugging_face import (
     ACTIVATIONS,
     CONFIG,
     Fields,
+    LibraryModel,
     canonical_weights,
-    is_model,
-    read_object,
+    family_of,
     read_weights,
     rows_without_token,
-    vocabulary_of,
     write_object,
     write_weights,
 )
-from .marian_names import BIAS, HEAD, NAMES, POSITIONS, SHARED, TABLES
-from .marian_tokenizers import TOKENIZER, VOCABULARIES, read_alone, read_vocabulary, write_vocabularies
+from .marian_tokenizers import both_vocabularies, without_tokenizers, write_vocabularies
+from .naming_schemes import LayerNames, projections
 
-EPS = 1e-5  # no field of config.json
+MODEL = LibraryModel(model_type="marian", classes=("MarianMTModel",))
+BIAS = "final_logits_bias"
+SHARED, HEAD = "model.shared.weight", "lm_head.weight"
+TABLES = {"encoder": "model.encoder.embed_tokens.weight", "decoder": "model.decoder.embed_tokens.weight"}
+POSITIONS = tuple(f"model.{side}.embed_positions.weight" for side in TABLES)
+FEED_FORWARD = {"ffn.dense1": "fc1", "ffn.dense2": "fc2"}
+BLOCKS = {
+    "encoder": {
+        **projections("attention", "self_attn"),
+        "addnorm1.ln": "self_attn_layer_norm",
+        **FEED_FORWARD,
+        "addnorm2.ln": "final_layer_norm",
+    },
+    "decoder": {
+        **projections("attention1", "self_attn"),
+        "addnorm1.ln": "self_attn_layer_norm",
+        **projections("attention2", "encoder_attn"),
+        "addnorm2.ln": "encoder_attn_layer_norm",
+        **FEED_FORWARD,
+        "addnorm3.ln": "final_layer_norm",
+    },
+}
+# A shared table has the name of its first place.
+OUTER = {
+    "encoder.embedding.weight": TABLES["encoder"],
+    "decoder.embedding.weight": TABLES["decoder"],
+    "decoder.dense.weight": HEAD,
+    "decoder.dense.bias": BIAS,
+}
+NAMES = LayerNames(block="model.{side}.layers.{number}.", blocks=BLOCKS, outer=OUTER)
 SIZES = {
     "num_hiddens": "d_model",
     "ffn_num_hiddens": "encoder_ffn_dim",
@@ -59,32 +85,20 @@ NATIVE = (
     *("vocab_size", "decoder_vocab_size", "decoder_ffn_dim", "activation_function", "scale_embedding", "bos_token_id"),
     *(*SIZES.values(), *RATES.values(), *SHARING),
 )
-FIXED = {
-    "architecture": "encoder_decoder",
-    "norm_position": "post",
-    "norm_kind": "layer_norm",
-    "norm_eps": EPS,
-    "norm_affine": True,
-    "final_norm": False,
-    "embedding_norm": False,
-    "position": "sinusoidal",
+FIXED = {  # the epsilon is in no field of config.json
+    **usual("architecture", "norm_position", "norm_kind", "norm_eps", "norm_affine", "final_norm", "embedding_norm"),
+    **usual("position"),
     "sinusoid_layout": "halves",
     "position_offset": 0,
     "encoder_attention_bias": True,
     "decoder_attention_bias": True,
-    "ffn_bias": True,
-    "token_types": 0,
-    "compat_decode": "correct",
+    **usual("ffn_bias", "token_types", "compat_decode"),
 }
-
-
-def recognize(folder: Path) -> bool:
-    return is_model(folder, "marian")
 
 
 def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     """``settings`` may change what changes no tensor, and bring vocabularies; raises PortError."""
-    fields = Fields(folder / CONFIG, "marian")
+    fields = Fields(folder / CONFIG, MODEL)
     absent = fields.fill({**SIZES, **RATES}, settings)
     native = read_weights(folder)
     own = _without_positions(native.tensors, folder)
@@ -99,7 +113,7 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     check_sizes(config, len(native.tensors))
     _check_ties(fields, config, native.tensors)
     weights = canonical_weights({**tensors, **_stored(tables, config)}, NAMES, config, folder)
-    source, target, problem = _vocabularies(folder, config)
+    source, target, problem = both_vocabularies(folder, config)
     unnamed = tuple(number for number in rows_without_token(target) if number not in config.suppress_ids)
     config = config.replace(suppress_ids=(*config.suppress_ids, *unnamed))
     model_fields, unknown = fields.native(NATIVE, (*ALIASES, *KNOWN))
@@ -241,26 +255,4 @@ def _check_ties(fields: Fields, config: TransformerConfig, tensors: Mapping[str,
         raise PortError(f"{fields.path}: share_encoder_decoder_embeddings is true, but the two embedding tables differ.")
 
 
-def _vocabularies(folder: Path, config: TransformerConfig) -> tuple[Vocabulary | None, Vocabulary | None, str]:
-    """Both or none, and why. Without tokenizers text must come as pieces with spaces between them."""
-    roles = {"pad": config.pad_id, "bos": config.start_id, "eos": config.eos_id}
-    sizes = {"source": config.source_vocab_size or 0, "target": config.target_vocab_size or 0}
-    if not (folder / VOCABULARIES["source"]).is_file():
-        alone = read_alone(folder, roles, sizes["target"])
-        if alone is not None and {len(alone)} == set(sizes.values()):
-            return alone, alone, ""
-        if alone is not None:
-            rows = " and ".join(map(str, sorted(set(sizes.values()))))
-            return None, None, f"{TOKENIZER} was left out: it gives {len(alone)} tokens for {rows} rows of the embedding."
-        return None, None, f"There is no {VOCABULARIES['source']}: the vocabularies were left out."
-    shared = not (folder / VOCABULARIES["target"]).is_file()
-    both = []
-    for side, size in sizes.items():
-        name = VOCABULARIES["source" if shared else side]
-        ids = read_object(folder / name)
-        special = {"unk": ids.get("<unk>", config.pad_id), **roles}
-        vocabulary, problem = vocabulary_of(ids, size, name, partial(read_vocabulary, folder, side, shared, special=special))
-        if vocabulary is None:
-            return None, None, problem
-        both.append(vocabulary)
-    return both[0], both[1], ""
+ROW = family_of(MODEL, "HF MarianMT folder", read=read, write=write, note=without_tokenizers)

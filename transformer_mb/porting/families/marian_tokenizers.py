@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...config import TransformerConfig
 from ...data.subword_models import library
 from ...data.subwords import SubwordVocabulary
 from ...data.vocabulary import Vocabulary
@@ -20,11 +22,36 @@ from ...errors import DataError
 from ...files.regular import LARGEST, read_regular_file
 from ..model import PortedModel
 from ..safety.port_errors import port_errors, system_errors
-from .hugging_face import MOST_ROWS, NO_TOKEN, write_object
+from .hugging_face import MOST_ROWS, NO_TOKEN, read_object, vocabulary_of, write_object
 
 VOCABULARIES = {"source": "vocab.json", "target": "target_vocab.json"}
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 TARGET = "target"  # the folder of its tokenizer, where there are two
+
+
+def both_vocabularies(folder: Path, config: TransformerConfig) -> tuple[Vocabulary | None, Vocabulary | None, str]:
+    """Both or none, and why. Without tokenizers text must come as pieces with spaces between them."""
+    roles = {"pad": config.pad_id, "bos": config.start_id, "eos": config.eos_id}
+    sizes = {"source": config.source_vocab_size or 0, "target": config.target_vocab_size or 0}
+    if not (folder / VOCABULARIES["source"]).is_file():
+        alone = read_alone(folder, roles, sizes["target"])
+        if alone is not None and {len(alone)} == set(sizes.values()):
+            return alone, alone, ""
+        if alone is not None:
+            rows = " and ".join(map(str, sorted(set(sizes.values()))))
+            return None, None, f"{TOKENIZER} was left out: it gives {len(alone)} tokens for {rows} rows of the embedding."
+        return None, None, f"There is no {VOCABULARIES['source']}: the vocabularies were left out."
+    shared = not (folder / VOCABULARIES["target"]).is_file()
+    both = []
+    for side, size in sizes.items():
+        name = VOCABULARIES["source" if shared else side]
+        ids = read_object(folder / name)
+        special = {"unk": ids.get("<unk>", config.pad_id), **roles}
+        vocabulary, problem = vocabulary_of(ids, size, name, partial(read_vocabulary, folder, side, shared, special=special))
+        if vocabulary is None:
+            return None, None, problem
+        both.append(vocabulary)
+    return both[0], both[1], ""
 
 
 def read_vocabulary(folder: Path, side: str, shared: bool, entries: list[str], special: Mapping[str, int]) -> Vocabulary:

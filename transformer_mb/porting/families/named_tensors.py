@@ -10,12 +10,12 @@ import numpy as np
 from ...errors import PortError, WeightsError
 from ...parameters import check_weights, parameter_shapes
 from ...printable import counted
-from ..formats.others import elsewhere
+from ..formats.wrappers import elsewhere
 from ..model import Arrays, NativeFile, PortedModel, renamed_moments
 from ..safety.port_errors import port_errors
 from ..settings import build_config, check_sizes, vocabularies
 from .inferred_fields import absences, uneven_layers
-from .shared_tensors import OUTPUT
+from .naming_schemes import OUTPUT
 
 LEFT_OUT = "The optimizer's state does not fit the weights: it was left out."
 

@@ -7,8 +7,17 @@ framework has, or where it is asked for that of the framework's D2L code.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...config import TransformerConfig
+from ...errors import PortError
+from ...parameters import parameter_shapes
+from ..formats.wrappers import SILENT
+from ..model import Arrays
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,16 +82,15 @@ D2L_SCHEMES = {
 }
 # Words whose weight is [in, out] whatever the container, and those that only the container tells.
 KERNELS = {"kernel", "_kernel", "vars/0"}
-TRANSPOSED_FORMATS = {"paddle"}
+TRANSPOSED_FORMATS = {name for name, scheme in NAMING_SCHEMES.items() if scheme.transposed and not scheme.leaves}
 LEAVES = {"gamma": "weight", "scale": "weight", "kernel": "weight", "embeddings": "weight", "beta": "bias"}
 LEAVES |= {"_kernel": "weight", "_embeddings": "weight"}  # Keras 3 in a TensorFlow checkpoint
-OUTER = {"model", "layers", "params", "value", "_layer_checkpoint_dependencies"}  # levels that say nothing
 SIDES = {"transformer_encoder": "encoder", "transformer_decoder": "decoder"}
 BLOCK = re.compile(r"(?:block)?(\d+)|(?:encoder|decoder)_?block(?:_(\d+))?|transformer_?block(?:_(\d+))?")
 NORMS, EMBEDDINGS = {"ln", "norm", "embedding_norm"}, {"embedding", "pos_embedding", "type_embedding"}
 
 
-class Reading(NamedTuple):
+class Meaning(NamedTuple):
     """The canonical name, and whether the array lies transposed."""
 
     name: str
@@ -100,7 +108,7 @@ def is_matrix(canonical: str) -> bool:
     return canonical.endswith(".weight") and kind_of(canonical) == "linear"
 
 
-def canonical_name(native: str, format_name: str) -> Reading:
+def canonical_name(native: str, format_name: str) -> Meaning:
     """What a native name means; a name that means nothing comes back with its levels joined by dots."""
     levels, leaf = _levels(native)
     kind = kind_of(".".join([*levels[-1:], leaf]))
@@ -112,7 +120,7 @@ def canonical_name(native: str, format_name: str) -> Reading:
         word = LEAVES.get(leaf, leaf)
     matrix = kind == "linear" and word == "weight"
     transposed = matrix and (leaf in KERNELS or format_name in TRANSPOSED_FORMATS)
-    return Reading(".".join([*levels, word]), transposed)
+    return Meaning(".".join([*levels, word]), transposed)
 
 
 def _levels(native: str) -> tuple[list[str], str]:
@@ -123,7 +131,7 @@ def _levels(native: str) -> tuple[list[str], str]:
     if len(parts) > 2 and parts[-1] == "value":  # an nnx variable
         parts.pop()
     *levels, leaf = parts
-    while levels and levels[0] in OUTER:
+    while levels and levels[0] in SILENT:
         levels.pop(0)
     canonical: list[str] = []
     for number, level in enumerate(levels):
@@ -160,3 +168,109 @@ def native_name(canonical: str, scheme: NamingScheme, block_names: str | None = 
     elif native[0] == "pooler":
         native[0] = scheme.pooler
     return scheme.separator.join([*native, leaf])
+
+
+SOURCE, TARGET, OUTPUT = "encoder.embedding.weight", "decoder.embedding.weight", "decoder.dense.weight"
+BIAS = "decoder.dense.bias"
+INNER = "decoder.dense.embedding.weight"  # of an output that holds the embedding itself
+
+
+def table_of(config: TransformerConfig) -> str:
+    """The canonical name of the tensor that is shared, where one is."""
+    return SOURCE if config.share_embeddings else TARGET
+
+
+def under_each_name(config: TransformerConfig, weights: Arrays) -> dict[str, np.ndarray]:
+    """A shared tensor under each of its names, in the order of ``state_dict``."""
+    names = parameter_shapes(config.replace(share_embeddings=False, tie_output=False))
+    shared = {name: table_of(config) for name in (TARGET, OUTPUT)}
+    return {name: weights[name if name in weights else shared[name]] for name in names}
+
+
+def first_names(config: TransformerConfig, scheme: NamingScheme) -> dict[str, str]:
+    """By canonical name: what stands for it in a framework that walks attributes by the alphabet, decoder before encoder."""
+    if scheme.shared != "first" or not (config.share_embeddings or config.tie_output):
+        return {}
+    if not config.tie_output:
+        return {SOURCE: TARGET}
+    # Numbered variables begin at 0, which is the bias where the output has no weight of its own.
+    numbered = {BIAS: OUTPUT} if ("linear", "bias") in dict(scheme.leaves) else {}
+    return {table_of(config): INNER, **numbered}
+
+
+def under_own_names(weights: dict[str, np.ndarray], format_name: str) -> dict[str, np.ndarray]:
+    """``first_names`` undone: a shared table has the name of the first layer that uses it."""
+    scheme = NAMING_SCHEMES.get(format_name)
+    first = INNER if INNER in weights else TARGET
+    if scheme is None or scheme.shared != "first" or first not in weights:
+        return weights
+    encoder = any(name.startswith("encoder.") for name in weights)
+    own = {first: SOURCE if encoder and SOURCE not in weights else TARGET}
+    if first == INNER and OUTPUT in weights and weights[OUTPUT].ndim == 1:
+        own[OUTPUT] = BIAS
+    return {own.get(name, name): array for name, array in weights.items()}
+
+
+def untied(weights: dict[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Without the second name of a tensor that two layers share; equal to the last bit is taken for shared."""
+    notes = []
+    table = SOURCE if SOURCE in weights else TARGET
+    for field, second in (("share_embeddings", TARGET), ("tie_output", OUTPUT)):
+        first = table if field == "share_embeddings" or TARGET not in weights else TARGET
+        if first == second or first not in weights or second not in weights or settings.get(field) is False:
+            continue
+        if np.array_equal(weights[first], weights[second]):
+            weights = {name: array for name, array in weights.items() if name != second}
+            notes.append(f"{second} equals {first} in every bit: read as one shared tensor ({field}).")
+        elif settings.get(field):
+            raise PortError(f"{field} is set, but {second} and {first} differ.")
+    return weights, notes
+
+
+PROJECTIONS = {"W_q": "q_proj", "W_k": "k_proj", "W_v": "v_proj", "W_o": "out_proj"}
+
+
+def projections(ours: str, theirs: str) -> dict[str, str]:
+    """The rows of one attention."""
+    return {f"{ours}.{projection}": f"{theirs}.{name}" for projection, name in PROJECTIONS.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerNames:
+    """Canonical layers and what they are called.
+
+    Attributes:
+        block: the path of a block, with ``{side}`` and ``{number}`` in it. blocks: by side, its layers.
+        outer: layers outside of the blocks, or whole names of tensors.
+    """
+
+    block: str
+    blocks: Mapping[str, Mapping[str, str]]
+    outer: Mapping[str, str]
+
+    def layer(self, canonical: str) -> str:
+        """The foreign name of a layer."""
+        if canonical in self.outer:
+            return self.outer[canonical]
+        side, _, block, layer = canonical.split(".", 3)
+        return self.block.format(side=side, number=block.removeprefix("block")) + self.blocks[side][layer]
+
+    def tensor(self, canonical: str) -> str:
+        """The foreign name of a tensor."""
+        if canonical in self.outer:
+            return self.outer[canonical]
+        layer, _, leaf = canonical.rpartition(".")
+        return f"{self.layer(layer)}.{leaf}"
+
+    def canonical(self, foreign: str) -> str:
+        """The name of a tensor that ``tensor`` gives this one; what means nothing stays as it is."""
+        layer, _, leaf = foreign.rpartition(".")
+        outer = {theirs: ours for ours, theirs in self.outer.items()}
+        if layer in outer:
+            return f"{outer[layer]}.{leaf}"
+        path = self.block.replace(".", r"\.").format(side="(encoder|decoder)", number=r"(\d+)")
+        if match := re.fullmatch(f"{path}(.+)", layer):
+            side, number, inner = match.groups()
+            blocks = {theirs: ours for ours, theirs in self.blocks[side].items()}
+            return f"{side}.blks.block{number}.{blocks.get(inner, inner)}.{leaf}"
+        return foreign

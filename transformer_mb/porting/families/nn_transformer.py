@@ -19,25 +19,15 @@ import numpy as np
 
 from ...errors import PortError
 from ..model import Arrays, NativeFile, PortedModel, renamed_moments
-from ..settings import check_holds
-from .causal_masks import causal_masks
+from ..settings import check_holds, usual
 from .inferred_fields import inferred_fields
-from .layer_names import LayerNames, projections
 from .named_tensors import check_fractions, model_of
-from .naming_schemes import is_matrix
-from .position_tables import PositionTables, check_ignored, position_tables
-from .shared_tensors import untied
+from .naming_schemes import LayerNames, is_matrix, projections, untied
+from .position_tables import PositionTables, causal_masks, check_ignored, position_tables
 from .stack_layout import AROUND, StackLayout, flat_table, layout_of
 
 STAND_IN_LEN = 512
-NEEDED = {
-    "norm_kind": "layer_norm",
-    "norm_affine": True,
-    "ffn_bias": True,
-    "embedding_norm": False,
-    "token_types": 0,
-    "activation": ("relu", "gelu"),
-}
+NEEDED = {**usual("norm_kind", "norm_affine", "ffn_bias", "embedding_norm", "token_types"), "activation": ("relu", "gelu")}
 HINT = (
     "name it with source_positions and target_positions in the settings, as learned positions, of which nothing is lost; "
     "ignore is not for it."
@@ -56,6 +46,12 @@ SINGLE_NOTES = {
     "decoder": "The file has one stack without cross-attention, read as a decoder, as architecture says: it was called with a "
     "causal mask.",
 }
+# What both frameworks' constructors take first: of one layer, and of two stacks.
+SIZES = "{num_hiddens}, {heads}, {ffn_num_hiddens}, {dropout}, {activation!r}"
+SIZES_OF_BOTH = (
+    "{num_hiddens}, {encoder_num_heads}, {encoder_num_layers}, {decoder_num_layers}, {ffn_num_hiddens}, {dropout}, "
+    "{activation!r}"
+)
 BOTH_MASKS = "The encoder was called without a mask but for padding, the decoder with a causal one."
 
 
@@ -70,11 +66,25 @@ class Stacks:
     Attributes:
         title: what it is called. cross: what its decoder calls its second attention. transposed: Linear weights are [in, out].
         packed, split: of native arrays, from separate projections to its own and back.
+        both, stack, final_norm: constructors, in which fields of a TransformerConfig stand by name, whether norms come first
+            as ``pre``, and of one stack its ``kind`` (Encoder or Decoder), ``heads`` and ``layers``.
+        first: what comes first in the constructor of both, given stacks of its own. no_bias: an option of a Linear.
+        dictionary: its class of layers by name. load: the lines that load a model's file.
+        other_epsilon: lines for another one than the default, where the constructors take none.
     """
 
+    framework: str
     title: str
     cross: str
     transposed: bool
+    both: str
+    stack: str
+    final_norm: str
+    dictionary: str
+    load: Callable[[PortedModel], tuple[str, ...]]
+    first: str = ""
+    no_bias: str = "bias=False"
+    other_epsilon: tuple[str, ...] = ()
     packed: Callable[[Arrays], Arrays] = field(default=unchanged)
     split: Callable[[Arrays], Arrays] = field(default=unchanged)
 
@@ -92,7 +102,7 @@ class Stacks:
         return LayerNames(block="{side}.layers.{number}.", blocks=blocks, outer=outer)
 
 
-def read(native: NativeFile, settings: Mapping[str, Any], stacks: Stacks) -> PortedModel:
+def read(native: NativeFile, settings: Mapping[str, Any], *, stacks: Stacks) -> PortedModel:
     if "linear_layout" in settings:
         raise PortError(f"linear_layout must be absent for {stacks.title}, whose framework tells how its Linear weights lie.")
     known = {**native.settings, **settings}
@@ -242,7 +252,7 @@ def is_stand_in(model: PortedModel) -> bool:
     )
 
 
-def write(model: PortedModel, format_name: str, stacks: Stacks) -> NativeFile:
+def write(model: PortedModel, format_name: str, settings: Mapping[str, Any], *, stacks: Stacks) -> NativeFile:
     """The stacks alone where unit vectors stand in for the rest; else as ``transformer.`` beside it."""
     config = model.config
     biases = {f"{side}_attention_bias": True for side in ("encoder", "decoder") if getattr(config, f"has_{side}")}

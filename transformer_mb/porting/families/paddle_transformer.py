@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from ..model import NativeFile, PortedModel
-from . import nn_transformer
+from ..formats.paddle import loaded
+from ..model import NativeFile
+from .nn_transformer import SIZES, SIZES_OF_BOTH, Stacks
 from .stack_layout import stems_of
-
-STACKS = nn_transformer.Stacks(title="paddle.nn.Transformer", cross="cross_attn", transposed=True)
+from .stack_lines import family_of
 
 
 def recognize(native: NativeFile) -> bool:
@@ -17,9 +14,21 @@ def recognize(native: NativeFile) -> bool:
     return separate and bool(stems_of(native.tensors))
 
 
-def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
-    return nn_transformer.read(native, settings, STACKS)
-
-
-def write(model: PortedModel, format_name: str, settings: Mapping[str, Any]) -> NativeFile:
-    return nn_transformer.write(model, format_name, STACKS)
+OPTIONS = "normalize_before={pre}"
+STACKS = Stacks(
+    framework="paddle",
+    title="paddle.nn.Transformer",
+    cross="cross_attn",
+    transposed=True,
+    both=f"paddle.nn.Transformer({SIZES_OF_BOTH}, {OPTIONS})",
+    stack=f"paddle.nn.Transformer{{kind}}(paddle.nn.Transformer{{kind}}Layer({SIZES}, {OPTIONS}), {{layers}}, norm={{norm}})",
+    final_norm="paddle.nn.LayerNorm({num_hiddens})",
+    dictionary="paddle.nn.LayerDict",
+    load=lambda model: (f"model.set_state_dict({loaded(model)})", "model.eval()"),
+    no_bias="bias_attr=False",
+    other_epsilon=(
+        "for layer in model.sublayers(include_self=True):",
+        "    if isinstance(layer, paddle.nn.LayerNorm): layer._epsilon = {norm_eps}",
+    ),
+)
+ROW = family_of(STACKS, recognize, STACKS.title)

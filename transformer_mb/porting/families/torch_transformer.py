@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from ...errors import PortError
-from ..model import Arrays, NativeFile, PortedModel
-from . import nn_transformer
+from ..model import Arrays, NativeFile
+from .nn_transformer import SIZES, SIZES_OF_BOTH, Stacks
 from .stack_layout import stems_of
+from .stack_lines import family_of
 
 PACKED = ("in_proj_weight", "in_proj_bias")
 PROJECTIONS = ("q_proj", "k_proj", "v_proj")
@@ -19,14 +17,6 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj")
 def recognize(native: NativeFile) -> bool:
     packed = any(name.endswith(".self_attn.in_proj_weight") for name in native.tensors)
     return packed and bool(stems_of(native.tensors))
-
-
-def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
-    return nn_transformer.read(native, settings, STACKS)
-
-
-def write(model: PortedModel, format_name: str, settings: Mapping[str, Any]) -> NativeFile:
-    return nn_transformer.write(model, format_name, STACKS)
 
 
 def _split(tensors: Arrays) -> dict[str, np.ndarray]:
@@ -56,6 +46,19 @@ def _packed(tensors: Arrays) -> dict[str, np.ndarray]:
     return packed
 
 
-STACKS = nn_transformer.Stacks(
-    title="torch.nn.Transformer", cross="multihead_attn", transposed=False, packed=_packed, split=_split
+OPTIONS = "layer_norm_eps={norm_eps}, batch_first=True, norm_first={pre}"
+STACKS = Stacks(
+    framework="torch",
+    title="torch.nn.Transformer",
+    cross="multihead_attn",
+    transposed=False,
+    packed=_packed,
+    split=_split,
+    both=f"torch.nn.Transformer({SIZES_OF_BOTH}, {OPTIONS})",
+    stack=f"torch.nn.Transformer{{kind}}(torch.nn.Transformer{{kind}}Layer({SIZES}, {OPTIONS}), {{layers}}, norm={{norm}})",
+    final_norm="torch.nn.LayerNorm({num_hiddens}, {norm_eps})",
+    dictionary="torch.nn.ModuleDict",
+    load=lambda model: ("model.load_state_dict(torch.load({path}))", "model.eval()"),
+    first="batch_first=True, ",
 )
+ROW = family_of(STACKS, recognize, "torch.nn.Transformer, torch.nn.TransformerEncoder")

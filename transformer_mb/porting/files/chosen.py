@@ -11,8 +11,7 @@ import numpy as np
 from ...errors import PortError
 from ...printable import counted
 from ..formats.adam_powers import beta1_shows, inferred
-from ..formats.others import same_names
-from ..formats.wrappers import plain_names
+from ..formats.wrappers import plain_names, same_names
 from ..model import NativeFile
 from ..settings import betas_of
 

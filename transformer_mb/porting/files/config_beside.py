@@ -14,7 +14,7 @@ from pathlib import Path
 from ...checkpoint.files import config_of, described_config, read_object, write_text
 from ...config import TransformerConfig
 from ...errors import CheckpointError, PortError
-from ...files.digests import digest
+from ...files.tensors import digest
 from ..formats import FORMATS
 from ..model import NativeFile
 

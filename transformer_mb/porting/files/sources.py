@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import zipfile
@@ -18,19 +17,19 @@ from ...errors import PortError
 from ...files.regular import read_regular_file, regular_size
 from ...printable import counted
 from ..exports import EXPORTS
-from ..families import FAMILIES, OF_HUGGING_FACE, Family
+from ..families import FAMILIES, OF_HUGGING_FACE
 from ..families.hugging_face import named_model
 from ..families.naming_schemes import canonical_name
-from ..formats import FORMATS, Format
+from ..formats import FORMATS
 from ..formats.shards import index_of, is_index, part_of_several, perhaps_part, read_shards
 from ..formats.wrappers import plain
+from ..kinds import Family, Format
 from ..model import NativeFile, PortedModel
-from ..safety.port_errors import not_installed, system_errors
+from ..safety.port_errors import check_installed, system_errors
 from ..settings import names_of
 from .chosen import with_chosen
 from .config_beside import beside, with_recorded
-from .names_hint import names_hint
-from .unreadable import what_a_folder_seems, what_it_seems, what_stands_there
+from .unreadable import names_hint, what_a_folder_seems, what_it_seems, what_stands_there
 
 AROUND = ("source_embedding", "target_embedding", "source_positions", "target_positions", "output")  # settings that name layers
 DATA = re.compile(r"(.+)\.data-\d+-of-\d+")  # the numbers of a TensorFlow checkpoint
@@ -49,8 +48,7 @@ class Source:
     """A model and where it is from; ``native`` is None for a family with a folder of its own."""
 
     path: Path
-    format: str
-    family: str
+    family: Family
     model: PortedModel
     native: NativeFile | None = None
 
@@ -65,13 +63,13 @@ def read_source(path: Path, from_: str | None, settings: Mapping[str, Any]) -> S
         if from_ in FORMATS:
             raise PortError(f"{path} must be a file where from says {from_}, got a folder: a {_folder_family(path).title}.")
         family = family or _folder_family(path)
-        return Source(path=path, format=family.name, family=family.name, model=family.module.read(path, settings))
+        return Source(path=path, family=family, model=family.read(path, settings))
     native = read_tensors(path, None if family else from_, settings)
     settings = plain_settings(settings, native)
     with likely_cause(native, path):
         family = family or recognized_family(native, path)
-        model = family.module.read(native, settings)
-    return Source(path=path, format=native.format, family=family.name, model=model, native=native)
+        model = family.read(native, settings)
+    return Source(path=path, family=family, model=model, native=native)
 
 
 @contextmanager
@@ -96,7 +94,7 @@ def likely_cause(native: NativeFile, path: Path) -> Iterator[None]:
 def _family_around(path: Path) -> Family | None:
     """That of the folder which the file is a part of."""
     families = (row for row in FAMILIES.values() if any(fnmatchcase(path.name, pattern) for pattern in row.files))
-    return next((row for row in families if row.module.recognize(path.parent)), None)
+    return next((row for row in families if row.recognize(path.parent)), None)
 
 
 def read_tensors(path: Path, format_name: str | None, settings: Mapping[str, Any]) -> NativeFile:
@@ -179,19 +177,16 @@ def read_native(path: Path, format_name: str | None = None) -> NativeFile:
         raise PortError(f"{path} must be a file, got {what_stands_there(path)}.")
     if is_index(path):
         return read_shards(path)
-    row = FORMATS[format_name] if format_name else _recognized_format(path)
-    missing = [package for package in row.requires if importlib.util.find_spec(package) is None]
-    if missing:
-        raise PortError(f"Reading {row.title} takes {', '.join(missing)}, {not_installed(missing)}")
+    row = FORMATS[format_name] if format_name else recognized_format(path)
+    check_installed(row.requires, f"Reading {row.title}")
     with system_errors(f"{path} cannot be read"):
-        return replace(row.module.read(path), part=part_of_several(path), perhaps_part=perhaps_part(path))
+        return replace(row.read(path), part=part_of_several(path), perhaps_part=perhaps_part(path))
 
 
-def _recognized_format(path: Path) -> Format:
-    # safetensors first: eight bytes of a length come before its own mark, and they may look like another's beginning.
+def recognized_format(path: Path) -> Format:
     with system_errors(f"{path} cannot be read", zipfile.BadZipFile, ValueError, NotImplementedError):
-        for row in sorted(FORMATS.values(), key=lambda one: one.name != "safetensors"):
-            if row.module.recognize(path):
+        for row in sorted(FORMATS.values(), key=lambda one: not one.asked_first):
+            if row.recognize(path):
                 return row
     titles = ", ".join(row.title for row in FORMATS.values())
     raise PortError(f"{path} must be one of {titles}, but its content is of none{what_it_seems(path)}.")
@@ -203,20 +198,19 @@ def _folder_family(path: Path) -> Family:
         with system_errors(f"{path / CONFIG} cannot be read"):
             regular_size(path / CONFIG)  # every one of them says by this file what it is
     for family in folders:
-        if family.module.recognize(path):
+        if family.recognize(path):
             return family
-    if export := next((row for row in EXPORTS.values() if row.module.recognize(path)), None):
+    if export := next((row for row in EXPORTS.values() if row.recognize(path)), None):
         raise PortError(f"{path} is a {export.title}, which is written only: port or inspect what it was made from.")
-    raise PortError(
-        f"The folder {path} must be a {' or a '.join(family.title for family in folders)}, but it is none"
-        f"{named_model(path) or what_a_folder_seems(path)}."
-    )
+    titles, seems = " or a ".join(row.title for row in folders), next(filter(None, (row.seems(path) for row in folders)), "")
+    seems = seems or named_model(path) or what_a_folder_seems(path)
+    raise PortError(f"The folder {path} must be a {titles}, but it is none{seems}.")
 
 
 def recognized_family(native: NativeFile, path: Path) -> Family:
     families = [family for family in FAMILIES.values() if family.kind == "tensors"]
     for family in families:
-        if family.module.recognize(native):
+        if family.recognize(native):
             return family
     listed = ", ".join(list(native.tensors)[:5])
     raise PortError(

@@ -1,15 +1,17 @@
-"""What a file that is of no known format seems to be: cut short, or something that its framework saves beside weights."""
+"""What a file, a folder or names of tensors that mean nothing here seem to be, and how files are saved that can be read."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import zipfile
 from pathlib import Path
 
 from ...files.regular import KINDS, open_regular
 from ..formats import FORMATS
+from ..model import NativeFile
 
 ZIP = b"PK\x03\x04"
 KERAS = "model.weights.h5"  # in a .keras file
@@ -17,6 +19,8 @@ ORBAX = {"_CHECKPOINT_METADATA", "_METADATA", "_sharding", "manifest.ocdbt", "oc
 MOST_ENTRIES = 1000
 SUFFIXES = (*(row.suffix for row in FORMATS.values()), ".pth", ".ckpt")
 TEXT = (b"{", b"[", b"<", b"#")
+NUMBERED = re.compile(r"(.*[./])?(arr_)?\d+$")
+BLOCKS = re.compile(r"(?:.*[./])?blks[./](?:block)?\d+[./](?P<attention>attention\d?)[./]")
 
 
 def what_it_seems(path: Path) -> str:
@@ -84,3 +88,19 @@ def _loops(link: Path) -> bool:
     except OSError as error:
         return error.errno == errno.ELOOP
     return False
+
+
+def names_hint(native: NativeFile) -> str:
+    """Of tensors that belong to no family here: a sentence with a blank before it, or nothing."""
+    names, row = list(native.tensors), FORMATS[native.format]
+    if hint := row.hint(names):
+        return f" {hint}"
+    if names and all(map(NUMBERED.match, names)):
+        return f" These are numbers and no names of layers: {row.numbered}."
+    # An encoder's blocks have one attention, a decoder's have attention1 and attention2.
+    sides = {match["attention"] == "attention" for name in names if (match := BLOCKS.match(name))}
+    if len(sides) == 2:
+        return " These are names of blocks of both sides, which must be called encoder and decoder."
+    if sides == {True}:
+        return " These are names of an encoder alone: save the whole model, or this part as {'encoder': state_dict}."
+    return " These are names of a decoder alone: save the whole model." if sides else ""

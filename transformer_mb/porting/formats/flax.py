@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import PortError
+from ..kinds import Format
 from ..model import Arrays, NativeFile
 from ..safety.raw_arrays import (
     MOST_AXES,
@@ -185,3 +186,28 @@ def _packed(value: Any) -> Any:
         return {PIECES: True, "shape": {str(i): n for i, n in enumerate(value.shape)}, "chunks": parts}
     dense = np.ascontiguousarray(value, value.dtype.newbyteorder("="))
     return msgpack.ExtType(ARRAY, msgpack.packb((value.shape, value.dtype.name, dense.tobytes()), use_bin_type=True))
+
+
+ROW = Format(
+    name="flax",
+    title="flax msgpack",
+    suffix=".msgpack",
+    shards=(".msgpack",),
+    recognize=recognize,
+    read=read,
+    write=write,
+    into="transformer_mb.backends.jax.EncoderDecoder",
+    lines="""
+from flax import nnx, serialization
+from transformer_mb.checkpoint import read_config
+from transformer_mb.backends.jax import EncoderDecoder
+model = EncoderDecoder.from_config(read_config({config}))
+params = nnx.state(model, nnx.Param)
+nnx.replace_by_pure_dict(params, serialization.msgpack_restore(open({path}, 'rb').read())['params'])
+nnx.update(model, params)
+model.eval()
+""",
+    optimizer=True,
+    requires=("msgpack",),
+    backend="jax",
+)

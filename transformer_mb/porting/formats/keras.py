@@ -6,17 +6,20 @@ h5py reads it in a process of its own: the C library under it has crashed on dam
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 
 from .. import worker
+from ..kinds import Format
 from ..model import NativeFile
 from ..safety.raw_arrays import check_names, first_bytes
 from ..settings import recorded_fields
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 CONFIG = "transformer_mb.config"
+LAYERS = re.compile(r"(model_weights|layers|_operations)/")  # of a whole .h5, a .weights.h5, a checkpoint
 
 
 def recognize(path: Path) -> bool:
@@ -46,3 +49,36 @@ def write(path: Path, native: NativeFile) -> None:
         file.flush()
         content = file.id.get_file_image()
     path.write_bytes(content)
+
+
+def hint(names: list[str]) -> str:
+    if not any(map(LAYERS.match, names)):
+        return ""
+    return "These are names of layers of Keras' own, put together by somebody: no family here says what they compute."
+
+
+ROW = Format(
+    name="keras",
+    title="Keras .weights.h5, of Keras 3 and 2",
+    suffix=".weights.h5",
+    shards=(".h5",),
+    index_of_layers=True,
+    recognize=recognize,
+    read=read,
+    write=write,
+    into="transformer_mb.backends.tensorflow.EncoderDecoder",
+    lines="""
+import h5py
+from transformer_mb import TransformerConfig
+from transformer_mb.backends.tensorflow import EncoderDecoder
+text = h5py.File({path}).attrs['transformer_mb.config']
+model = EncoderDecoder.from_config(TransformerConfig.from_json(text))
+model.load_weights({path})
+""",
+    requires=("h5py",),
+    backend="tensorflow",
+    records=True,
+    needs_suffix=True,
+    version_setting="keras_version",
+    hint=hint,
+)

@@ -7,12 +7,14 @@ Source: NDArray::Save and NDArray::Load in src/ndarray/ndarray.cc of MXNet 1.9.
 
 from __future__ import annotations
 
+import re
 import struct
 from pathlib import Path
 
 import numpy as np
 
 from ...errors import PortError
+from ..kinds import Format
 from ..model import NativeFile
 from ..safety.raw_arrays import array_from_bytes, check_names, dtype_of, first_bytes, read_bytes
 
@@ -21,6 +23,7 @@ V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 DTYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
 DENSE, CPU = 0, (1, 0)
 PREFIXES = ("arg:", "aux:")  # of a symbolic model's file
+SCOPE = re.compile(r"(?:\w+_)?[a-z]+\d+_(weight|bias|gamma|beta)$")
 
 
 def recognize(path: Path) -> bool:
@@ -116,3 +119,27 @@ def write(path: Path, native: NativeFile) -> None:
         for name in native.tensors:
             raw = name.encode("utf-8")
             file.write(struct.pack("<Q", len(raw)) + raw)
+
+
+def hint(names: list[str]) -> str:
+    scopes = any(SCOPE.match(name) for name in names)
+    return "These are names of gluon's scopes: net.save_parameters writes those that can be read." if scopes else ""
+
+
+ROW = Format(
+    name="mxnet",
+    title="MXNet .params",
+    suffix=".params",
+    recognize=recognize,
+    read=read,
+    write=write,
+    into="transformer_mb.backends.mxnet.EncoderDecoder",
+    lines="""
+from transformer_mb.backends.mxnet import EncoderDecoder  # before mxnet itself, which fails on NumPy 1.24 or later without it
+from transformer_mb.checkpoint import read_config
+model = EncoderDecoder.from_config(read_config({config}))
+model.load_parameters({path}, cast_dtype=True)
+""",
+    backend="mxnet",
+    hint=hint,
+)

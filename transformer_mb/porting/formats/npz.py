@@ -12,6 +12,7 @@ from numpy.lib import format as npy
 
 from ...errors import PortError
 from ...files.regular import open_regular
+from ..kinds import Format
 from ..model import NativeFile
 from ..safety.raw_arrays import array_from_bytes, bytes_needed, check_names, dtype_of, size_of, unpacked_limit
 
@@ -90,3 +91,26 @@ def write(path: Path, native: NativeFile) -> None:
         for name, array in {**native.tensors, **state}.items():
             with archive.open(f"{name}.npy", "w", force_zip64=math.prod(array.shape) * array.itemsize > 1 << 30) as file:
                 npy.write_array(file, np.asarray(array), allow_pickle=False)
+
+
+ROW = Format(
+    name="npz",
+    title="NumPy .npz",
+    suffix=".npz",
+    shards=(".npz",),
+    recognize=recognize,
+    read=read,
+    write=write,
+    into="transformer_mb.backends.numpy.EncoderDecoder",
+    lines="""
+import numpy as np
+import transformer_mb as tmb
+from transformer_mb.checkpoint import read_config
+backend = tmb.get_backend('numpy')
+model = backend.create_empty(read_config({config}))
+backend.set_weights(model, {{name: array for name, array in np.load({path}).items() if not name.startswith('optimizer.')}})
+model.eval()
+""",
+    optimizer=True,
+    numbered="np.savez(file, **tensors) keeps them, with the tensors as a dictionary by name",
+)

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import PortError
-from ...files.digests import digest
-from ..model import USUAL_BETAS, NativeFile
+from ...files.tensors import digest
+from ..kinds import Format
+from ..model import USUAL_BETAS, NativeFile, PortedModel
 from ..safety.pickled_arrays import named_arrays, read_pickle
 from ..safety.raw_arrays import LONGEST_NAME, check_names, first_bytes, read_bytes, widened_bfloat16
 from .adam_powers import powers_after
@@ -162,3 +163,37 @@ def _dump(path: Path, tree: dict[str, Any]) -> None:
     dense = {name: np.array(value, order="C") if isinstance(value, np.ndarray) else value for name, value in tree.items()}
     with path.open("wb") as file:
         pickle.dump(dense, file, protocol=4)
+
+
+LINES = """
+import paddle
+from transformer_mb.checkpoint import read_config
+from transformer_mb.backends.paddle import EncoderDecoder
+model = EncoderDecoder.from_config(read_config({{config}}))
+model.set_state_dict({loaded})
+model.eval()
+"""
+
+
+def loaded(model: PortedModel) -> str:
+    """Return a template of the tensors: Paddle takes no array of another dtype than the parameter's."""
+    if all(array.dtype == np.float32 for array in model.weights.values()):
+        return "paddle.load({path})"
+    return "{{name: array.astype('float32') for name, array in paddle.load({path}).items()}}"
+
+
+ROW = Format(
+    name="paddle",
+    title="Paddle .pdparams",
+    suffix=".pdparams",
+    shards=(".pdparams",),
+    recognize=recognize,
+    read=read,
+    write=write,
+    into="transformer_mb.backends.paddle.EncoderDecoder",
+    lines=lambda model: LINES.format(loaded=loaded(model)),
+    optimizer=True,
+    keeps_betas=True,
+    backend="paddle",
+    companion=".pdopt",
+)

@@ -9,6 +9,7 @@ from ...errors import CheckpointError
 from ...files.regular import regular_size
 from ...files.tensors import BFLOAT16, read_tensor_file, write_tensors
 from ...printable import counted
+from ..kinds import Format
 from ..model import NativeFile
 from ..safety.port_errors import port_errors
 from ..safety.raw_arrays import check_names, first_bytes, widened_bfloat16
@@ -39,3 +40,27 @@ def read(path: Path) -> NativeFile:
 
 def write(path: Path, native: NativeFile) -> None:
     write_tensors(path, native.tensors, {CONFIG: json.dumps(dict(native.settings))} if native.settings else None)
+
+
+ROW = Format(
+    name="safetensors",
+    title="safetensors of a state_dict",
+    suffix=".safetensors",
+    shards=(".safetensors",),
+    recognize=recognize,
+    asked_first=True,  # eight bytes of a length come before its mark
+    read=read,
+    write=write,
+    into="transformer_mb.backends.torch.EncoderDecoder",
+    lines="""
+from safetensors import safe_open
+from safetensors.torch import load_model
+from transformer_mb import TransformerConfig
+from transformer_mb.backends.torch import EncoderDecoder
+text = safe_open({path}, 'pt').metadata()['transformer_mb.config']
+model = EncoderDecoder.from_config(TransformerConfig.from_json(text))
+load_model(model, {path})
+model.eval()
+""",
+    records=True,
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from dataclasses import replace
@@ -14,8 +13,8 @@ import numpy as np
 from ...errors import PortError
 from ...files.regular import open_regular, read_regular_text
 from ..model import NativeFile
-from ..safety.port_errors import not_installed, system_errors
-from . import FORMATS, Format
+from ..safety.port_errors import check_installed, system_errors
+from . import FORMATS
 
 INDICES = ("*.index.json", "*.weights.json")  # of Hugging Face, of Keras
 PLACES = "weight_map"  # by tensor, or by layer of Keras, its file or files
@@ -27,8 +26,7 @@ OF_PARALLEL = re.compile(
     r"(?:^|[^a-z])(?:rank|shard|part|piece|split|stage|tp|pp)[-_.]?\d+(?!\d)|^consolidated\.\d+|_\d{5}\.weights\.h5$",
     re.IGNORECASE,
 )
-SUFFIXES = {".safetensors": "safetensors", ".bin": "torch", ".pt": "torch", ".pth": "torch", ".msgpack": "flax"}
-SUFFIXES |= {".h5": "keras", ".pdparams": "paddle", ".npz": "npz"}
+ENDINGS = {ending: row for row in FORMATS.values() for ending in row.shards}
 LISTED = 5  # names in a sentence
 
 
@@ -80,7 +78,7 @@ def read_shards(index: Path) -> NativeFile:
             raise PortError(f"{index} must hold each tensor once, but {twice:.80} comes again in {name}.")
         tensors |= shard.tensors
     named = _places(index)
-    if shards[0].format != "keras" and (missing := [name for name in named if name not in tensors]):
+    if not FORMATS[shards[0].format].index_of_layers and (missing := [name for name in named if name not in tensors]):
         raise PortError(f"{index} lists {len(missing)} tensors that its files do not hold: {', '.join(missing[:LISTED]):.300}.")
     notes = dict.fromkeys(note for shard in shards for note in shard.notes)
     return replace(shards[0], tensors=tensors, notes=tuple(notes))
@@ -88,12 +86,10 @@ def read_shards(index: Path) -> NativeFile:
 
 def read_shard(path: Path) -> NativeFile:
     """One file, by the format that its name says."""
-    row: Format = FORMATS[next((name for suffix, name in SUFFIXES.items() if path.name.endswith(suffix)), "safetensors")]
-    missing = [package for package in row.requires if importlib.util.find_spec(package) is None]
-    if missing:
-        raise PortError(f"Reading {path} takes {', '.join(missing)}, {not_installed(missing)}")
+    row = next((row for ending, row in ENDINGS.items() if path.name.endswith(ending)), FORMATS["safetensors"])
+    check_installed(row.requires, f"Reading {path}")
     with system_errors(f"{path} cannot be read"):
-        return row.module.read(path)
+        return row.read(path)
 
 
 def _indices(folder: Path) -> list[Path]:

@@ -7,8 +7,10 @@ from pathlib import Path
 from ...errors import PortError
 from ...files.regular import open_regular
 from .. import worker
+from ..kinds import Format
 from ..model import NativeFile
 from ..safety.raw_arrays import check_names
+from .keras import hint
 
 MAGIC = bytes.fromhex("57fb808b247547db")  # the last bytes of a table of LevelDB
 
@@ -28,3 +30,15 @@ def read(path: Path) -> NativeFile:
     tensors, facts = worker.call("formats.native_loaders.tensorflow:read", {}, {"prefix": prefix})
     check_names(tensors, path)
     return NativeFile(format="tensorflow", tensors=tensors, notes=tuple(facts["notes"]))
+
+
+ROW = Format(
+    name="tensorflow",
+    title="TensorFlow checkpoint",
+    suffix=".index",
+    recognize=recognize,
+    read=read,
+    requires=("tensorflow",),
+    backend="tensorflow",
+    hint=hint,
+)

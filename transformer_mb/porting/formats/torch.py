@@ -10,9 +10,10 @@ import zipfile
 from pathlib import Path
 
 from ...errors import PortError
-from ...files.digests import digest
 from ...files.regular import open_regular
+from ...files.tensors import digest
 from .. import worker
+from ..kinds import Format
 from ..model import USUAL_BETAS, NativeFile
 from ..safety.raw_arrays import check_names, size_of
 
@@ -87,3 +88,32 @@ def write(path: Path, native: NativeFile) -> None:
         "betas": native.betas or USUAL_BETAS,
     }
     worker.call("formats.native_loaders.torch:write", arrays, settings)
+
+
+ROW = Format(
+    name="torch",
+    title="PyTorch .pt",
+    suffix=".pt",
+    shards=(".bin", ".pt", ".pth"),
+    recognize=recognize,
+    read=read,
+    write=write,
+    into="transformer_mb.backends.torch.EncoderDecoder",
+    lines="""
+import torch
+from transformer_mb.checkpoint import read_config
+from transformer_mb.backends.torch import EncoderDecoder
+model = EncoderDecoder.from_config(read_config({config}))
+model.load_state_dict(torch.load({path}))
+model.eval()
+""",
+    optimizer_lines="""
+optimizer = torch.optim.Adam(model.parameters())
+optimizer.load_state_dict(torch.load({companion}))
+""",
+    optimizer=True,
+    keeps_betas=True,
+    requires=("torch",),
+    backend="torch",
+    companion=COMPANION,
+)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import PortError
+from ..model import NativeFile
 
 # Of DataParallel, torch.compile, activation checkpointing, FSDP (old and new) and Lightning, wherever they stand in a name.
 LEVELS = ("module", "_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module", "_fpw_module", "_forward_module")
@@ -106,3 +107,28 @@ def bare(names: Iterable[str]) -> list[str]:
     except PortError:
         return names
     return [SILENT_LEVELS.sub("", own[name]) for name in names]
+
+
+OWN = re.compile(r"(?:^|[./])((?:\w*encoder|\w*decoder|layers|blks)[./].*)")  # what modules around a model stand before
+
+
+def same_names(native: NativeFile, key: str) -> bool:
+    """Whether most of an entry's tensors have names of the model."""
+    own = {_own(name) for name in native.tensors}
+    return 2 * sum(_own(name) in own for name in native.others[key]) > len(native.others[key])
+
+
+def elsewhere(native: NativeFile) -> list[str]:
+    """Entries that may hold a part of the model: matrices of fractions under names that the model has not."""
+    own = {_own(name) for name in native.tensors}
+    return [
+        key
+        for key, arrays in native.others.items()
+        if any(_own(name) not in own and array.ndim > 1 and array.dtype.kind == "f" for name, array in arrays.items())
+    ]
+
+
+def _own(name: str) -> str:
+    own = plain(name)
+    found = OWN.search(own)
+    return found[1] if found else own

@@ -19,11 +19,10 @@ from ..formats import npz
 from ..model import Arrays, PortedModel
 from ..safety.port_errors import port_errors, system_errors
 from . import agreement
-from .compared_part import finite_part
+from .agreement import LIMIT, finite_part
 from .probe import run_reference
 
 INPUTS, OUTPUTS = ("source", "source_valid_lens", "token_types", "target"), ("encoder", "pooled", "logits")
-LIMIT = 1e-5  # as of the proof
 EPSILONS = (1e-3, 1e-5, 1e-6, 1e-12)  # that frameworks have
 
 

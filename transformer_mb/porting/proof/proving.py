@@ -1,31 +1,35 @@
-"""The proof: source and result run on the same padded batch, and every tensor is read back."""
+"""The proof: source and result run on the same padded batch, and every tensor is read back and compared bit for bit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from ...files.tensors import digest
 from ...printable import counted
-from ..exports.ctranslate2 import adds_source_eos
-from ..families import FAMILIES
-from ..files.sources import Source
-from ..files.targets import Target
-from ..loading import loading_of
-from ..model import Arrays, PortedModel
+from ..files.sources import Source, read_file
+from ..files.targets import Target, fields_at
+from ..kinds import Family, Loading, Settings
+from ..model import Arrays, NativeFile, PortedModel
 from ..origins import fields_on_trust
-from . import agreement, d2l_classes
-from .compared_part import finite_part
+from ..settings import FIELDS
+from . import agreement
+from .agreement import LIMIT, finite_part, token_differences
 from .expected_outputs import Expected, Met, held_against
-from .greedy_tokens import token_differences
 from .probe import END, probe_batch
-from .read_back import Comparison, compared_export, compared_file, read_back
-from .running import run_export, run_result, run_source
+from .running import Ran, run_export, run_result, run_source
 
-LIMIT = 1e-5  # of an output's error in float32, see ``agreement``
+
+@dataclass(frozen=True, kw_only=True)
+class ReadBack:
+    """Of each tensor read back its checksum; names of those that did not, or not the same; what else is wrong."""
+
+    checksums: dict[str, str]
+    changed: tuple[str, ...]
+    failures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,35 +58,40 @@ class Proof:
     expected: Met | None = None
 
 
-def prove(source: Source, target: Target, place: Path, settings: Mapping[str, Any], expected: Expected | None = None) -> Proof:
-    """Run both sides and compare; the result is what was written at ``place``. ``expected``: outputs that the user brought."""
-    proof = _proof(source, target, place, settings)
-    # D2L's own classes have these from nobody's settings.
-    fixed = (*d2l_classes.FIXED, "norm_eps") if proof.source_ran.startswith("d2l ") else ()
+def prove(
+    source: Source, target: Target, place: Path, settings: Settings, loading: Loading, expected: Expected | None = None
+) -> Proof:
+    """Run both sides and compare; the result is what was written at ``place``, and loaded by the lines of ``loading``.
+
+    ``expected``: outputs that the user brought.
+    """
+    proof, fixed = _proof(source, target, place, settings, loading)
     on_trust = fields_on_trust(source.model, source.native, settings, fixed)
     met = None if expected is None else held_against(expected, source.model, on_trust)
     on_trust = tuple(name for name in on_trust if met is None or name not in met.borne_out)
     return replace(proof, on_trust=on_trust, expected=met, failures=(*proof.failures, *(met.failures if met else ())))
 
 
-def _proof(source: Source, target: Target, place: Path, settings: Mapping[str, Any]) -> Proof:
-    model = source.model
-    ended = target.name == "ctranslate2" and adds_source_eos(model)
-    batch = probe_batch(model.config, ended=ended)
-    expected, source_ran = run_source(model, FAMILIES[source.family], source.native, batch, settings)
-    if target.family.kind == "export":
-        got, result_ran = run_export(model.config, target.family, place, batch)
-        hidden = [name for name in target.family.hides if name in expected and name not in got]
+def _proof(source: Source, target: Target, place: Path, settings: Settings, loading: Loading) -> tuple[Proof, tuple[str, ...]]:
+    """Return the proof, and the fields that whatever ran the source has from nobody's settings."""
+    model, family = source.model, target.family
+    batch = probe_batch(model.config, ended=family.ends_sources(model))
+    of_source = run_source(model, source.family, source.native, batch, settings)
+    if family.kind == "export":
+        of_result = run_export(model.config, family, place, batch)
+        hidden = [name for name in family.hides if name in of_source.outputs and name not in of_result.outputs]
         # An engine may rule these out in the logits; what it makes of them is in the tokens.
-        expected, got = (_without(side, hidden, model.config.suppress_ids) for side in (expected, got))
-        result_ran += "".join(f"; it does not show {name}" for name in hidden)
-        comparison = compared_export(model, target.family, place)
+        of_source, of_result = (
+            ran._replace(outputs=_without(ran.outputs, hidden, model.config.suppress_ids)) for ran in (of_source, of_result)
+        )
+        of_result = of_result._replace(by=of_result.by + "".join(f"; it does not show {name}" for name in hidden))
+        stored = compared_export(model, family, place)
     else:
         result, native = read_back(target, place)
-        lines = loading_of(model, target, settings, place.resolve(), optimizer=False).lines
-        got, result_ran = run_result(result, native, target.family, target.format, place, batch, lines)
-        comparison = compared_file(model, result, target)
-    return _compared(model, batch, (expected, source_ran), (got, result_ran), comparison)
+        lines = loading.at(fields_at(place.resolve(), model, target), optimizer=False).lines
+        of_result = run_result(result, native, target, place, batch, lines)
+        stored = compared_file(model, result, target)
+    return _compared(model, batch, of_source, of_result, stored), of_source.fixed
 
 
 def _without(outputs: Arrays, hidden: list[str], never: tuple[int, ...]) -> dict[str, np.ndarray]:
@@ -90,14 +99,8 @@ def _without(outputs: Arrays, hidden: list[str], never: tuple[int, ...]) -> dict
     return {**kept, "logits": np.delete(kept["logits"], list(never), axis=-1)} if "logits" in kept else kept
 
 
-def _compared(
-    model: PortedModel,
-    batch: Arrays,
-    source: tuple[dict[str, np.ndarray], str],
-    other: tuple[dict[str, np.ndarray], str],
-    comparison: Comparison,
-) -> Proof:
-    (expected, source_ran), (got, result_ran) = source, other
+def _compared(model: PortedModel, batch: Arrays, source: Ran, result: Ran, stored: ReadBack) -> Proof:
+    expected, got = source.outputs, result.outputs
     errors, failures = {}, []
     for name in sorted({*expected, *got} - {"tokens"}):
         if name not in expected or name not in got or expected[name].shape != got[name].shape:
@@ -119,16 +122,57 @@ def _compared(
     if not errors:
         failures.append("no output was compared")
     ties, differing = token_differences(model, batch, expected, got)
-    if comparison.changed:
-        listed = ", ".join(comparison.changed[:5])
-        failures.append(f"{counted(len(comparison.changed), 'tensor')} read back different: {listed}")
+    if stored.changed:
+        listed = ", ".join(stored.changed[:5])
+        failures.append(f"{counted(len(stored.changed), 'tensor')} read back different: {listed}")
     return Proof(
-        source_ran=source_ran,
-        result_ran=result_ran,
+        source_ran=source.by,
+        result_ran=result.by,
         errors=errors,
         tokens=[[int(token) for token in row if token != END] for row in expected.get("tokens", [])],
         near_ties=ties,
-        checksums=comparison.checksums,
-        changed=comparison.changed,
-        failures=(*failures, *comparison.failures, *differing),
+        checksums=stored.checksums,
+        changed=stored.changed,
+        failures=(*failures, *stored.failures, *differing),
     )
+
+
+def read_back(target: Target, place: Path) -> tuple[PortedModel, NativeFile | None]:
+    """What our reader finds there, without settings: the configuration too must come from what was written; and the tensors."""
+    if target.format is None:
+        model = target.family.read(place, {})
+        return model, model.native
+    native = read_file(place, target.format.name)
+    return target.family.read(native, {}), native
+
+
+def compared_file(model: PortedModel, result: PortedModel, target: Target) -> ReadBack:
+    """Weights, and the optimizer's state as far as the result holds it; and what a file or checkpoint of ours records."""
+    checksums, changed = _checksums(model.weights, result.weights)
+    if model.optimizer is not None and result.optimizer is not None:
+        changed += [f"optimizer {name}" for name in _checksums(model.optimizer, result.optimizer)[1]]
+    failures = []
+    if target.format is not None or target.family.records:
+        other = [name for name in FIELDS if getattr(model.config, name) != getattr(result.config, name)]
+        failures = [f"the configuration read back is different: {', '.join(other)}"] if other else []
+    return ReadBack(checksums=checksums, changed=tuple(changed), failures=tuple(failures))
+
+
+def compared_export(model: PortedModel, export: Family, place: Path) -> ReadBack:
+    """Engines compute in float32, and so it is stored; what a file holds beyond the weights must be explained."""
+    weights = {name: np.asarray(array, np.float32) for name, array in model.weights.items()}
+    stored, unexplained = export.read_back(model, place)
+    checksums, changed = _checksums(weights, stored)
+    what = counted(len(unexplained), "stored tensor is", "stored tensors are")
+    failures = (f"{what} not of the model: {', '.join(unexplained[:5])}",) if unexplained else ()
+    return ReadBack(checksums=checksums, changed=tuple(changed), failures=failures)
+
+
+def checksum(array: np.ndarray) -> str:
+    return digest({"": array}).hex()[:16]
+
+
+def _checksums(before: Arrays, after: Arrays) -> tuple[dict[str, str], list[str]]:
+    wanted = {name: checksum(array) for name, array in before.items()}
+    got = {name: checksum(array) for name, array in after.items()}
+    return got, [name for name in {**wanted, **got} if wanted.get(name) != got.get(name)]

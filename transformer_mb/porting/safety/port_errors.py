@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -33,6 +34,12 @@ def port_errors(*kinds: type[Exception], begin: str = "", end: str = "") -> Iter
         raise PortError(f"{begin}{error}{end}") from None
 
 
-def not_installed(packages: Iterable[str]) -> str:
-    """The end of a sentence that lists them."""
-    return f"which is not installed: pip install {' '.join(packages)}."
+def absent(packages: Iterable[str]) -> list[str]:
+    """Those that are not installed; none is imported."""
+    return [package for package in packages if importlib.util.find_spec(package) is None]
+
+
+def check_installed(packages: Iterable[str], work: str) -> None:
+    """Refuse ``work``, such as "Reading m.pt", where a package is missing that it takes."""
+    if missing := absent(packages):
+        raise PortError(f"{work} takes {', '.join(missing)}, which is not installed: pip install {' '.join(missing)}.")

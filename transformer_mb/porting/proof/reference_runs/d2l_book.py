@@ -1,47 +1,191 @@
 """D2L's own classes, of the d2l package in four frameworks, on a file's own tensors.
 
-The decoder, which no d2l wheel holds, is chapter 10.7.5 of the book, written once for the layers that ``d2l_book_NAME`` makes.
 They run in training mode with dropout 0, the one mode in which the book's decoder is causal and every step is at its true
 position.
 """
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
-import math
-import os
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType, ModuleType
+import tempfile
+from collections import OrderedDict
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ....config import TransformerConfig
 from ....parameters import parameter_shapes
-from ...families.naming_schemes import canonical_name
+from ...families.naming_schemes import D2L_SCHEMES, NAMING_SCHEMES, canonical_name, native_name
 from ..probe import greedy_tokens, parts
+from .d2l_decoder import Book, Sizes, import_d2l
 
-FRAMEWORKS = {"torch": "torch", "mxnet": "mxnet", "paddle": "paddle", "keras": "tensorflow", "tensorflow": "tensorflow"}
+
+class TorchBook(Book):
+    """D2L's Transformer in PyTorch."""
+
+    def __init__(self, sizes: Sizes):
+        import torch
+
+        self.d2l, self.torch, width = import_d2l("torch"), torch, sizes.width
+        self.nn, self.tensor = torch.nn, torch.from_numpy
+        super().__init__(torch, torch.nn.Module, sizes, (width, width, width, width, [width], width, sizes.ffn))
+        self.net.train()
+
+    def load(self, tensors: dict[str, np.ndarray]) -> None:
+        self.net.load_state_dict({name: self.tensor(array) for name, array in tensors.items()})
+
+    def array(self, outputs: Any) -> np.ndarray:
+        return outputs.detach().numpy()
+
+    def dense(self) -> Any:
+        return self.nn.Linear(self.sizes.width, self.sizes.target_vocab)
+
+    def blocks(self, blocks: list[Any]) -> Any:
+        return self.nn.Sequential(OrderedDict((f"block{i}", block) for i, block in enumerate(blocks)))
+
+    def joined(self, X: Any, Y: Any) -> Any:
+        return self.torch.cat((X, Y), dim=1)
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """What D2L's constructors take."""
+class MxnetBook(Book):
+    """It has its parameters' shapes only once it has run."""
 
-    source_vocab: int
-    target_vocab: int
-    width: int
-    ffn: int
-    encoder_heads: int
-    decoder_heads: int
-    encoder_layers: int
-    decoder_layers: int
-    encoder_bias: bool | None = False
-    decoder_bias: bool | None = False
-    dropout: float = 0.0
+    def __init__(self, sizes: Sizes):
+        np.bool = bool  # type: ignore[attr-defined]  # MXNet 1.9.1 asks NumPy for it
+        import mxnet
+
+        mxnet.npx.set_np()
+        mxnet.autograd.set_training(True)
+        self.d2l, self.mxnet = import_d2l("mxnet"), mxnet
+        self.nn, self.tensor = mxnet.gluon.nn, mxnet.np.array
+        super().__init__(mxnet, mxnet.gluon.nn.Block, sizes, (sizes.width, sizes.ffn))
+
+    def load(self, tensors: dict[str, np.ndarray]) -> None:
+        own = {native_name(name, NAMING_SCHEMES["mxnet"]): self.tensor(array) for name, array in tensors.items()}
+        with tempfile.TemporaryDirectory() as folder:  # load_parameters takes nothing but a file
+            path = str(Path(folder) / "own.params")
+            self.mxnet.npx.save(path, own)
+            self.net.load_parameters(path)
+
+    def array(self, outputs: Any) -> np.ndarray:
+        return outputs.asnumpy()
+
+    def attention(self) -> Any:
+        return self.d2l.MultiHeadAttention(
+            self.sizes.width, self.sizes.decoder_heads, self.sizes.dropout, self.sizes.decoder_bias
+        )
+
+    def norm(self) -> Any:
+        return self.d2l.AddNorm(self.sizes.dropout)
+
+    def ffn(self) -> Any:
+        return self.d2l.PositionWiseFFN(self.sizes.ffn, self.sizes.width)
+
+    def dense(self) -> Any:
+        return self.nn.Dense(self.sizes.target_vocab, flatten=False)
+
+    def blocks(self, blocks: list[Any]) -> Any:
+        layers = self.nn.Sequential()
+        layers.add(*blocks)
+        return layers
+
+    def joined(self, X: Any, Y: Any) -> Any:
+        return self.mxnet.np.concatenate((X, Y), axis=1)
+
+
+class PaddleBook(Book):
+    """Paddle 3 takes the lengths as float32."""
+
+    def __init__(self, sizes: Sizes):
+        import paddle
+
+        self.d2l, self.paddle, width = import_d2l("paddle"), paddle, sizes.width
+        self.nn, self.tensor = paddle.nn, paddle.to_tensor
+        # What Paddle's ``bias_attr`` takes: None is its own default, a bias.
+        biases = [None if bias else False for bias in (sizes.encoder_bias, sizes.decoder_bias)]
+        sizes = replace(sizes, encoder_bias=biases[0], decoder_bias=biases[1])
+        super().__init__(paddle, paddle.nn.Layer, sizes, (width, width, width, width, [width], width, sizes.ffn))
+        self.net.train()
+
+    def load(self, tensors: dict[str, np.ndarray]) -> None:
+        own = {native_name(name, D2L_SCHEMES["paddle"]): self.tensor(array) for name, array in tensors.items()}
+        missing, unexpected = self.net.set_state_dict(own)
+        assert not missing and not unexpected, (missing, unexpected)
+
+    def lengths(self, lens: np.ndarray) -> Any:
+        return self.paddle.to_tensor(lens, "float32")
+
+    def dense(self) -> Any:
+        return self.nn.Linear(self.sizes.width, self.sizes.target_vocab)
+
+    def blocks(self, blocks: list[Any]) -> Any:
+        return self.nn.Sequential(*blocks)
+
+    def joined(self, X: Any, Y: Any) -> Any:
+        return self.paddle.concat((X, Y), axis=1)
+
+
+LEAVES = {
+    "Dense": {"weight": "kernel", "bias": "bias"},
+    "LayerNormalization": {"weight": "gamma", "bias": "beta"},
+    "Embedding": {"weight": "embeddings"},
+}
+
+
+class TensorflowBook(Book):
+    """On Keras 2 (tf_keras); it has its variables only once it has run."""
+
+    # The wheel's EncoderDecoder hands ``training`` to the encoder alone by keyword, and the lengths by position.
+    options = MappingProxyType({"training": True})
+
+    def __init__(self, sizes: Sizes):
+        self.d2l = import_d2l("tensorflow")  # first: it decides which Keras it is
+        import tensorflow
+
+        self.tensorflow, self.nn, self.tensor = tensorflow, tensorflow.keras.layers, tensorflow.constant
+        width = sizes.width
+        super().__init__(tensorflow, self.nn.Layer, sizes, (width, width, width, width, [2], sizes.ffn))
+
+    def load(self, tensors: dict[str, np.ndarray]) -> None:
+        one = np.ones((1, 1), np.int64)
+        self.logits(one, one[0], one)  # makes the variables
+        count = len(self.net.trainable_variables)
+        assert count == len(tensors), (count, len(tensors))
+        for name, array in tensors.items():
+            path, _, leaf = name.rpartition(".")
+            layer = reduce(_inner, path.split("."), self.net)
+            getattr(layer, LEAVES[type(layer).__name__][leaf]).assign(array)
+
+    def norm(self) -> Any:
+        return self.d2l.AddNorm([2], self.sizes.dropout)  # axes, not sizes
+
+    def ffn(self) -> Any:
+        return self.d2l.PositionWiseFFN(self.sizes.ffn, self.sizes.width)
+
+    def dense(self) -> Any:
+        return self.nn.Dense(self.sizes.target_vocab)
+
+    def blocks(self, blocks: list[Any]) -> Any:
+        return blocks
+
+    def joined(self, X: Any, Y: Any) -> Any:
+        return self.tensorflow.concat((X, Y), axis=1)
+
+
+def _inner(layer: Any, name: str) -> Any:
+    return layer[int(name.removeprefix("block"))] if isinstance(layer, (list, tuple)) else getattr(layer, name)
+
+
+BOOKS = {"torch": TorchBook, "mxnet": MxnetBook, "paddle": PaddleBook, "tensorflow": TensorflowBook}
+BOOKS_OF = {**BOOKS, "keras": TensorflowBook}  # by format
+
+
+def make(framework: str, sizes: Sizes) -> Any:
+    return BOOKS[framework](sizes)
 
 
 def sizes_of(config: TransformerConfig) -> Sizes:
@@ -54,7 +198,7 @@ def sizes_of(config: TransformerConfig) -> Sizes:
 def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     config, format_name = TransformerConfig.from_dict(settings["config"]), settings["format"]
     batch, tensors = parts(arrays)
-    book = make(FRAMEWORKS[format_name], sizes_of(config))
+    book: Any = BOOKS_OF[format_name](sizes_of(config))
     named = {canonical_name(name, format_name).name: array.astype(np.float32) for name, array in tensors.items()}
     book.load({name: array for name, array in named.items() if name in parameter_shapes(config)})  # no table of positions
     source, lens = batch["source"], batch["source_valid_lens"]
@@ -65,118 +209,3 @@ def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[s
     outputs = {"encoder": np.array(book.encoder(source, lens)), "logits": logits(batch["target"])}
     outputs["tokens"] = greedy_tokens(logits, len(source), config, settings["max_steps"])
     return outputs, {"ran": f"d2l {importlib.metadata.version('d2l')} on {book.version}"}
-
-
-class Book:
-    """D2L's model in one framework, and what makes the layers of the decoder; what differs is in ``d2l_book_NAME``.
-
-    A subclass sets the attributes below, and offers ``dense()``, ``blocks(list)``, ``joined(X, Y)``, one after the other in
-    time, and ``load(tensors)``, of arrays by canonical name in the framework's layout.
-    """
-
-    d2l: Any  # its module
-    nn: Any  # the framework's module of layers
-    tensor: Callable[[np.ndarray], Any]
-    options: Mapping[str, Any] = MappingProxyType({})  # of every call
-    causal = True  # as the book's decoder is in training; in evaluation it looks at all that it has been given
-
-    def __init__(self, framework: Any, layer: Any, encoder: Any, sizes: Sizes):
-        self.sizes = sizes
-        self.version = f"{framework.__name__} {framework.__version__}"
-        self.net = self.d2l.EncoderDecoder(encoder, decoder_of(self, layer))
-
-    def encoder(self, source: np.ndarray, lens: np.ndarray) -> np.ndarray:
-        """[B, S, D]."""
-        return self.array(self.net.encoder(self.tensor(source), self.lengths(lens), **self.options))
-
-    def logits(self, source: np.ndarray, lens: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """[B, T, V]."""
-        inputs = (self.tensor(source), self.tensor(target), self.lengths(lens))
-        return self.array(self.net(*inputs, **self.options)[0])
-
-    def lengths(self, lens: np.ndarray) -> Any:
-        return self.tensor(lens)
-
-    def array(self, outputs: Any) -> np.ndarray:
-        return outputs.numpy()
-
-    def attention(self) -> Any:
-        width = self.sizes.width
-        options = (self.sizes.decoder_heads, self.sizes.dropout, self.sizes.decoder_bias)
-        return self.d2l.MultiHeadAttention(width, width, width, width, *options)
-
-    def norm(self) -> Any:
-        return self.d2l.AddNorm([self.sizes.width], self.sizes.dropout)
-
-    def ffn(self) -> Any:
-        return self.d2l.PositionWiseFFN(self.sizes.width, self.sizes.ffn, self.sizes.width)
-
-    def embedding(self) -> Any:
-        return self.nn.Embedding(self.sizes.target_vocab, self.sizes.width)
-
-    def positions(self) -> Any:
-        return self.d2l.PositionalEncoding(self.sizes.width, self.sizes.dropout)
-
-
-def make(framework: str, sizes: Sizes) -> Any:
-    return importlib.import_module(f"{__package__}.d2l_book_{framework}").FrameworkBook(sizes)
-
-
-def import_d2l(name: str) -> Any:
-    """The package's module for one framework; it wants torchvision and a display, neither of which it uses here."""
-    os.environ.update(TF_USE_LEGACY_KERAS="1", TF_CPP_MIN_LOG_LEVEL="3")  # its TensorFlow code is of Keras 2
-    for missing in ("torchvision", "torchvision.transforms"):
-        sys.modules.setdefault(missing, ModuleType(missing))
-    sys.modules["torchvision"].transforms = sys.modules["torchvision.transforms"]  # type: ignore[attr-defined]
-    import matplotlib
-
-    matplotlib.use("Agg")
-    return importlib.import_module(f"d2l.{name}")
-
-
-def decoder_of(book: Any, layer: Any) -> Any:
-    """Chapter 10.7.5; ``layer`` is the framework's base of all layers, which calls ``forward``, or in Keras ``call``."""
-
-    class DecoderBlock(layer):  # type: ignore[misc]
-        def __init__(self, index: int):
-            super().__init__()
-            self.index = index
-            for number in (1, 2):
-                setattr(self, f"attention{number}", book.attention())
-                setattr(self, f"addnorm{number}", book.norm())
-            self.ffn = book.ffn()
-            self.addnorm3 = book.norm()
-
-        def forward(self, X: Any, state: Any, **options: Any) -> Any:
-            """Self-attention over all earlier steps, cross-attention, FFN, each with its residual and norm."""
-            outputs, valid_lens, seen = state
-            seen[self.index] = X if seen.get(self.index) is None else book.joined(seen[self.index], X)
-            keys = seen[self.index]
-            up_to_itself = book.lengths(np.tile(np.arange(1, X.shape[1] + 1), (X.shape[0], 1))) if book.causal else None
-            Y = self.attention1(X, keys, keys, up_to_itself, **options)
-            Y = self.addnorm1(X, Y, **options)
-            Z = self.addnorm2(Y, self.attention2(Y, outputs, outputs, valid_lens, **options), **options)
-            return self.addnorm3(Z, self.ffn(Z), **options), state
-
-        call = forward
-
-    class TransformerDecoder(book.d2l.AttentionDecoder):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.embedding = book.embedding()
-            self.pos_encoding = book.positions()
-            self.blks = book.blocks([DecoderBlock(i) for i in range(book.sizes.decoder_layers)])
-            self.dense = book.dense()
-
-        def init_state(self, outputs: Any, valid_lens: Any, *unused: Any) -> Any:
-            return [outputs, valid_lens, {}]
-
-        def forward(self, X: Any, state: Any, **options: Any) -> Any:
-            X = self.pos_encoding(self.embedding(X) * math.sqrt(book.sizes.width), **options)
-            for block in self.blks:
-                X, state = block(X, state, **options)
-            return self.dense(X), state
-
-        call = forward
-
-    return TransformerDecoder()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from ...config import TransformerConfig
 from ...errors import PortError
-from ..families.d2l import names_ours
-from ..families.inferred_fields import inferred_fields
-from ..families.naming_schemes import canonical_name, is_matrix
+from ..kinds import OwnClasses
 from ..model import NativeFile, PortedModel
+from ..safety.port_errors import absent
+from ..settings import usual
+from .inferred_fields import inferred_fields
+from .naming_schemes import canonical_name, is_matrix
 
-RUNS = "proof.reference_runs.d2l_book:run"
 # Packages beside d2l, and whether Linear weights lie [in, out], by format.
 REQUIRES = {
     "torch": ("torch",),
@@ -23,40 +24,38 @@ REQUIRES = {
     "tensorflow": ("tensorflow", "tf_keras"),
 }
 TRANSPOSED = ("paddle", "keras", "tensorflow")
-NORM_EPS = {"torch": 1e-5, "mxnet": 1e-5, "paddle": 1e-5, "keras": 1e-3, "tensorflow": 1e-3}
-FIXED: dict[str, Any] = {
-    "architecture": "encoder_decoder",
-    "norm_position": "post",
-    "norm_kind": "layer_norm",
-    "norm_affine": True,
-    "final_norm": False,
-    "embedding_norm": False,
-    "activation": "relu",
-    "embedding_scale": True,
-    "share_embeddings": False,
-    "tie_output": False,
-    "position": "sinusoidal",
-    "sinusoid_layout": "interleaved",
-    "position_offset": 0,
-    "ffn_bias": True,
-    "output_bias": True,
-    "token_types": 0,
-    "pooler": False,
-    "compat_decode": "correct",  # in training, which is where they can be compared
+# LayerNorm's default where the file comes from, in flax too. Our own models, which no other has the names of, begin with
+# that of TransformerConfig in every framework.
+EPSILON = {"torch": 1e-5, "mxnet": 1e-5, "paddle": 1e-5, "keras": 1e-3, "tensorflow": 1e-3, "flax": 1e-6}
+OURS = {
+    "keras": re.compile(r"(en|de)coder/blks/(en|de)coder_block(_\d+)?/.*/ln/vars/"),
+    "flax": re.compile(r"(.+/)?(en|de)coder/blks/\d+/.*/ln/"),
 }
+FIXED = usual(
+    *("architecture", "norm_position", "norm_kind", "norm_affine", "final_norm", "embedding_norm", "activation"),
+    *("embedding_scale", "share_embeddings", "tie_output", "position", "sinusoid_layout", "position_offset", "ffn_bias"),
+    *("output_bias", "token_types", "pooler", "compat_decode"),  # in training, which is where they can be compared
+)
 
 
 def differing(config: TransformerConfig, format_name: str) -> dict[str, Any]:
     """The fields in which the configuration is not that of D2L's classes, and what theirs is."""
-    fixed = {**FIXED, "norm_eps": NORM_EPS[format_name]}
+    fixed = {**FIXED, "norm_eps": EPSILON[format_name]}
     return {name: value for name, value in fixed.items() if getattr(config, name) != value}
 
 
-def why_not(model: PortedModel, native: NativeFile, settings: Mapping[str, Any]) -> str:
-    """Why D2L's classes do not run the tensors of a file, or "" when they do.
+def names_ours(native: NativeFile) -> bool:
+    """Whether the names are those of our own model and of no class of D2L's in this framework."""
+    return native.format in OURS and any(OURS[native.format].match(name) for name in native.tensors)
+
+
+def why_not(model: PortedModel, native: NativeFile, settings: Mapping[str, Any]) -> str | None:
+    """Why D2L's classes do not run the tensors of a file, "" when they do, None where there are none of the framework.
 
     Raises PortError where the tensors are those of D2L's classes and nothing but the settings says otherwise.
     """
+    if native.format not in REQUIRES:
+        return None
     if names_ours(native):
         return "D2L's own classes have other names"
     theirs = differing(model.config, native.format)
@@ -77,7 +76,7 @@ def why_not(model: PortedModel, native: NativeFile, settings: Mapping[str, Any])
         return "D2L's own classes have Linear weights that lie the other way round"
     if "linear_layout" in settings:
         return "linear_layout was given, of which D2L's own classes know nothing"
-    missing = [name for name in ("d2l", *REQUIRES[native.format]) if importlib.util.find_spec(name) is None]
+    missing = absent(("d2l", *REQUIRES[native.format]))
     return f"D2L's own classes could not: {', '.join(missing)} is not installed" if missing else ""
 
 
@@ -87,3 +86,6 @@ def lies_transposed(native: NativeFile, name: str) -> bool:
 
 def _matrix(native: NativeFile, name: str) -> bool:
     return is_matrix(canonical_name(name, native.format).name)
+
+
+OWN = OwnClasses(runs="proof.reference_runs.d2l_book:run", fixed=(*FIXED, "norm_eps"), why_not=why_not)
