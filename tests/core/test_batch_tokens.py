@@ -61,12 +61,6 @@ def test_every_pair_comes_once_in_each_epoch_and_the_order_follows_from_seed_and
     assert len({str(order(seed, epoch)) for seed, epoch in itertools.product((0, 1), (0, 1, 2))}) == 6
 
 
-def test_an_epoch_goes_on_in_its_middle():
-    batches = Batches(PAIRS, batch_tokens=24, seed=1)
-    whole, rest = list(batches.epoch(2)), list(batches.epoch(2, start=3))
-    assert len(whole) == 5 and len(rest) == 2
-    for one, other in zip(whole[3:], rest, strict=True):
-        assert all(np.array_equal(left, right) for left, right in zip(one, other, strict=True))
 
 
 @pytest.mark.parametrize("size", [2, 3])

@@ -99,9 +99,9 @@ def test_the_order_is_the_same_in_another_process():
     assert other.strip() == str([rows.tolist() for rows in Batches([([4], [5])] * 9, 4, 7).order(3)])
 
 
-@pytest.mark.parametrize("options", [{"num_steps": 12}, {}])
+@pytest.mark.parametrize("options", [{"batch_size": 8, "num_steps": 12}, {"batch_size": 8}, {"batch_tokens": 200}])
 def test_an_epoch_can_be_continued_in_its_middle(options):
-    batches = Batches(corpus(90), 8, 5, **options)
+    batches = Batches(corpus(90), seed=5, **options)
     whole, rest = list(batches.epoch(4)), list(batches.epoch(4, start=5))
     assert len(rest) == len(whole) - 5
     for one, other in zip(whole[5:], rest, strict=True):

@@ -80,16 +80,6 @@ def test_words_are_counted_once_for_each_rule(corpus_file, tmp_path):
     assert counted == [1, 2, 1]
 
 
-@pytest.mark.parametrize("name", ["counts.json", "source.ids", "target.starts"])
-@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:-8])])
-def test_a_damaged_entry_is_made_anew(corpus_file, tmp_path, tokenizings, name, damage):
-    first = cached(tmp_path / "cache", corpus_file)
-    (entry,) = (tmp_path / "cache").glob("pairs-*")
-    expected = lists(first)
-    damage(entry / name)
-    assert lists(cached(tmp_path / "cache", corpus_file)) == expected and len(tokenizings) == 2
-    cached(tmp_path / "cache", corpus_file)
-    assert len(tokenizings) == 2
 
 
 def test_nothing_is_left_of_an_entry_that_could_not_be_finished(corpus_file, tmp_path):

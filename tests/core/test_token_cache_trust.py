@@ -56,9 +56,19 @@ def everyone(entry):
     (entry / "source.ids").chmod(0o666)
 
 
-@pytest.mark.parametrize(
-    "damage", [one_id, zeros, out_of_range, shifted, swapped, recounted, nested, pipe, everyone], ids=lambda one: one.__name__
-)
+def cut(name):
+    return lambda entry: (entry / name).write_bytes((entry / name).read_bytes()[:-8])
+
+
+def missing(name):
+    return lambda entry: (entry / name).unlink()
+
+
+CHANGES = [one_id, zeros, out_of_range, shifted, swapped, recounted, nested, pipe, everyone]
+CHANGES += [change(name) for change in (cut, missing) for name in ("counts.json", "source.ids", "target.starts")]
+
+
+@pytest.mark.parametrize("damage", CHANGES)
 def test_an_entry_whose_content_has_changed_is_made_anew(corpus_file, tmp_path, tokenizings, damage):
     expected = lists(cached(tmp_path / "cache", corpus_file))
     (entry,) = (tmp_path / "cache").glob("pairs-*")
