@@ -2,12 +2,18 @@
 
 import pytest
 
+from transformer_mb.backends.numpy import BACKEND
 from transformer_mb.built_in import EVERY_DTYPE
 from transformer_mb.columns.column import Column
+from transformer_mb.parity.computing import life
+from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.controls import requests
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
+from transformer_mb.parity.rows.drawn_tokens import DrawnTokens
+from transformer_mb.parity.rows.lives import life_experiments
+from transformer_mb.parity.rows.own_dropout import OwnDropout
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +50,22 @@ def test_a_control_that_is_missed_fails_the_run(outcome):
     outcome.controls.append(type(outcome.controls[0])("none", "layer forward", "x", "float64", "numpy", False, "fine"))
     assert not outcome.holds
     outcome.controls.pop()
+
+
+BY_WHAT_THEY_DRAW = {
+    "own dropout": OwnDropout.made,
+    "life": lambda dtype, seed: life_experiments(dtype, seed, ()),
+    "drawn tokens": DrawnTokens.made,
+}
+
+
+@pytest.mark.parametrize("row", BY_WHAT_THEY_DRAW)
+def test_every_control_of_a_row_is_caught_in_float64_too(row):
+    """In float64 a run plants only the first of each row."""
+    life._made.cache_clear()
+    (experiment,) = BY_WHAT_THEY_DRAW[row]("float64", 0)
+    backend = BACKEND(dtype="float64")
+    controls = [control for control in requests.CONTROLS if control.row == row]
+    assert len(controls) >= 2
+    for control in controls:
+        assert control.run(experiment, "numpy", lambda request: compute(backend, request)).caught, control.name

@@ -7,8 +7,7 @@ from transformer_mb.backends.numpy import BACKEND
 from transformer_mb.backends.numpy import decoding as numpy_decoding
 from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing.computations import compute
-from transformer_mb.parity.controls.requests import CONTROLS
-from transformer_mb.parity.rows.drawn_tokens import ROW, DrawnTokens, drawn_by, drawn_within
+from transformer_mb.parity.rows.drawn_tokens import DrawnTokens, drawn_by, drawn_within
 
 DTYPES = ("float32", "float64")
 right, rule = numpy_decoding.uniforms, numpy_decoding.drawn
@@ -117,14 +116,3 @@ def test_a_number_beside_the_boundary_is_a_near_tie():
     moved["numbers.0"] = np.clip(got["numbers.0"] + 0.02, 0.0, 1.0)
     (result,) = experiment.run("numpy", lambda request: moved)
     assert result.status == FAILED
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_the_planted_mistakes_of_the_row_are_caught(dtype):
-    (experiment,) = DrawnTokens.made(dtype, 0)
-    backend = BACKEND(dtype=dtype)
-    controls = [control for control in CONTROLS if control.row == ROW]
-    assert len(controls) == 4
-    for control in controls:
-        assert control.run(experiment, "numpy", lambda request: compute(backend, request)).caught, control.name

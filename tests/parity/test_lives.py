@@ -6,7 +6,6 @@ from transformer_mb.backends.numpy import BACKEND
 from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing import life
 from transformer_mb.parity.computing.computations import compute
-from transformer_mb.parity.controls.requests import CONTROLS
 from transformer_mb.parity.rows.lives import life_experiments
 from transformer_mb.rounding import rounded
 
@@ -100,14 +99,3 @@ def test_numpy_lives_like_the_reference(dtype, seed):
 )
 def test_what_is_kept_too_long_fails(mistaken, dtype, seed):
     assert status(mistaken, dtype, seed) == FAILED
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_the_planted_mistakes_of_the_row_are_caught(dtype, seed):
-    (experiment,) = life_experiments(dtype, seed, ())
-    backend = BACKEND(dtype=dtype)
-    controls = [control for control in CONTROLS if control.row == "life"]
-    assert len(controls) == 2
-    for control in controls:
-        assert control.run(experiment, "numpy", lambda request: compute(backend, request)).caught, control.name

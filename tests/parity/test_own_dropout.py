@@ -16,8 +16,7 @@ from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.making import batch_of
 from transformer_mb.parity.computing.mask_reading import UNREAD, read_masks
 from transformer_mb.parity.computing.messages import under
-from transformer_mb.parity.controls.requests import CONTROLS
-from transformer_mb.parity.rows.own_dropout import OPTIONS, PARTS, ROW, ROWS, STEPS, OwnDropout
+from transformer_mb.parity.rows.own_dropout import OPTIONS, PARTS, ROWS, STEPS, OwnDropout
 from transformer_mb.parity.verdict.independence import surprises
 
 
@@ -131,12 +130,3 @@ def test_parts_and_steps_that_drop_alike_fail(number, monkeypatch):
     monkeypatch.setattr(numpy_trainer.NumPyTrainer, "dropout_step", steps[number])
     result = found()
     assert result.status == FAILED and f"{number} 0" in result.reason and f"{number} 1" in result.reason
-
-
-def test_the_planted_mistakes_of_the_row_are_caught():
-    (experiment,) = OwnDropout.made("float64", 0)
-    backend = BACKEND(dtype="float64")
-    controls = [control for control in CONTROLS if control.row == ROW]
-    assert len(controls) == 4
-    for control in controls:
-        assert control.run(experiment, "numpy", lambda request: compute(backend, request)).caught, control.name
