@@ -5,6 +5,7 @@ Two frameworks in one process can crash, so a backend's tests run in a pytest pr
 everything else is, and ``test_backends.py`` runs one such process for each backend.
 """
 
+import errno
 import io
 import os
 import shutil
@@ -136,6 +137,30 @@ def small_disk(tmp_path):
         pytest.skip(f"mounting a small file system is not permitted here: {mount.stderr.strip()}")
     yield place
     subprocess.run(["umount", place], check=True)
+
+
+@pytest.fixture
+def disk_full(monkeypatch):
+    """Whatever is to be on the disk finds no space left on it."""
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """A function that makes standard error a terminal, and returns what it shows."""
+
+    def made():
+        shown = io.StringIO()
+        shown.isatty = lambda: True
+        monkeypatch.setattr(sys, "stderr", shown)
+        monkeypatch.setenv("TERM", "xterm")
+        return shown
+
+    return made
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 
@@ -167,12 +166,9 @@ def test_a_results_file_is_looked_at_before_the_work(cli, trained, data, tmp_pat
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
 
 
-def test_a_full_disk_while_saving(fails, train_fails, checkpoint, monkeypatch):
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
+def test_a_full_disk_while_saving(fails, train_fails, checkpoint, request):
     before = (checkpoint / "model.safetensors").read_bytes()
-    monkeypatch.setattr(os, "fsync", full)
+    request.getfixturevalue("disk_full")
     assert "cannot be written: No space left on device" in train_fails()
     message = fails("train", "--resume", "--epochs", 61, "--out", checkpoint)
     assert "No space left on device" in message and "What was there before is unchanged" in message

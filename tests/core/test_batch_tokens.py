@@ -61,8 +61,6 @@ def test_every_pair_comes_once_in_each_epoch_and_the_order_follows_from_seed_and
     assert len({str(order(seed, epoch)) for seed, epoch in itertools.product((0, 1), (0, 1, 2))}) == 6
 
 
-
-
 @pytest.mark.parametrize("size", [2, 3])
 def test_several_processes_share_the_rows_of_each_batch(size):
     for batch in Batches(PAIRS, batch_tokens=40, shuffle=False).epoch(0):

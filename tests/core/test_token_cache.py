@@ -80,8 +80,6 @@ def test_words_are_counted_once_for_each_rule(corpus_file, tmp_path):
     assert counted == [1, 2, 1]
 
 
-
-
 def test_nothing_is_left_of_an_entry_that_could_not_be_finished(corpus_file, tmp_path):
     corpus_file.write_bytes(TEXT.encode() + b"no tab\n")
     vocabularies = build_vocabularies(PAIRS)

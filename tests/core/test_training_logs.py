@@ -1,6 +1,5 @@
 """What a training tells programs and people while it runs: JSON lines, TensorBoard, a bar."""
 
-import io
 import json
 import pty
 import subprocess
@@ -134,14 +133,8 @@ def test_without_tensorboard_the_command_that_installs_it_is_named(monkeypatch, 
         train(tensorboard=tmp_path / "runs")
 
 
-def test_a_terminal_gets_a_bar_with_the_speed_and_the_time_left(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
+def test_a_terminal_gets_a_bar_with_the_speed_and_the_time_left(monkeypatch, terminal):
+    terminal = terminal()
     monkeypatch.setenv("COLUMNS", "160")
     trained = told(epochs=2)
     shown = terminal.getvalue()

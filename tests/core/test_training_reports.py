@@ -1,10 +1,8 @@
 """What a training says: of its losses, of logs on a full disk, of sentences that are too long, and numbers in words."""
 
-import io
 import json
 import math
 import re
-import sys
 
 import pytest
 
@@ -81,17 +79,10 @@ def test_a_model_that_has_learned_its_pairs_hears_of_no_training(train):
     assert results["history"][-1]["loss"] < math.log(20) and "Note" not in done.err
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.mark.parametrize(("compiles", "opening"), [(True, "compiling"), (False, "first steps")])
-def test_that_the_first_steps_are_compiled_is_said_before_and_at_the_bar(monkeypatch, capsys, compiles, opening):
+def test_that_the_first_steps_are_compiled_is_said_before_and_at_the_bar(monkeypatch, terminal, capsys, compiles, opening):
     """The first step of a framework that compiles may take most of a minute, in which nothing else moves."""
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
+    terminal = terminal()
     monkeypatch.setattr(tmb.get_backend("numpy").trainer_class, "always_compiles", compiles)
     trainings.train(epochs=1, verbose=True, learning_rate=0.02)
     assert opening in terminal.getvalue().partition("epoch 1/1")[0]

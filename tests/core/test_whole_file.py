@@ -75,13 +75,10 @@ def test_what_cannot_be_written_is_found_out_before(tmp_path, name, code):
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
 
 
-def test_a_full_disk_names_the_file_and_keeps_the_old_one(tmp_path, monkeypatch):
+def test_a_full_disk_names_the_file_and_keeps_the_old_one(tmp_path, request):
     write_whole(tmp_path / "a.json", "old")
 
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
+    request.getfixturevalue("disk_full")
     with pytest.raises(OSError, match=r"No space left on device: .*a\.json"):
         write_whole(tmp_path / "a.json", "new")
     assert (tmp_path / "a.json").read_text() == "old" and os.listdir(tmp_path) == ["a.json"]
