@@ -65,7 +65,7 @@ def agrees(config, got, logits):
     np.testing.assert_allclose(got, log_softmax(logits, axis=-1), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.some(3)
+@pytest.mark.long(but=3)
 @pytest.mark.parametrize("sizes", ["small", "large"])
 @pytest.mark.parametrize(("beam", "larger"), [(1, 50.0), (2, 1.0)])
 @pytest.mark.parametrize("kind", KINDS)
