@@ -16,6 +16,7 @@ PUBLIC = (
     "transformer_mb.compare",
     "transformer_mb.data",
     "transformer_mb.parity",
+    "transformer_mb.parity",
     "transformer_mb.training",
 )
 

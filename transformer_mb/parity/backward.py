@@ -20,11 +20,12 @@ from ..trees import leaves
 from .cells import FAILED, Ask
 from .computing import reference
 from .computing.messages import Arrays, Request, under, without_arrays
+from .controls.answers import Replay
 from .ladder import LADDER
 from .verdict.answers import judged
 from .verdict.comparison import Comparison
-from .verdict.limits import error, gradient_floor, norm
-from .walk import part_request, walk
+from .verdict.limits import gradient_errors
+from .walk import drawn, part_request, walk
 
 ROW = "layer gradients"
 BLOCK = re.compile(r"(encoder|decoder)\.blks\.block\d+")
@@ -134,22 +135,15 @@ def examine_backward(backward: Backward, ask: Ask) -> tuple[str | None, list[str
     """The first sublayer in backward order whose gradients differ, in a few words, and a line for each."""
     cause, lines = None, []
     for sublayer in backward.run():
-        answers: list[Arrays] = []
-
-        def asking(request: Request, answers: list[Arrays] = answers) -> Arrays:
-            answers.append(ask(request))
-            return answers[-1]
-
-        part = sublayer.differentiated()
+        part, asked = sublayer.differentiated(), Replay(ask)
         comparison = Comparison(sublayer.path, part.dtype, (LADDER[ROW].name,), partial(replace, part))
-        result = judged(comparison, "", asking)[0]
-        failed, name, arrow = result.status == FAILED, f"backward of {sublayer.path}", ""
+        result = judged(comparison, "", asked)[0]
+        failed, name = result.status == FAILED, f"backward of {sublayer.path}"
         if failed:
-            name += _worst(answers[-1], comparison.expected)
-        if failed and cause is None:
-            cause, arrow = name, "  <-- first to differ"
-        indent = "    " if re.search(r"block\d+\.", sublayer.path) else ""
-        lines.append(f"{indent}{'x' if failed else '.'} {name}: own {result.reason}{arrow}")
+            name += _worst(asked.answers[-1], comparison.expected)
+        first = failed and cause is None
+        cause = name if first else cause
+        lines.append(drawn(sublayer.path, failed, f"{name}: own {result.reason}", first))
     return cause, lines
 
 
@@ -158,7 +152,5 @@ def _worst(got: Arrays, expected: Arrays) -> str:
     ours, theirs = under("gradient", got), under("gradient", expected)
     if any(name not in ours or ours[name].shape != value.shape for name, value in theirs.items()):
         return ""
-    whole = norm(theirs.values()) + float(np.finfo(np.float64).tiny)
-    errors = {name: error(ours[name], value, gradient_floor(value, whole)) for name, value in theirs.items()}
-    off = {name: np.nan_to_num(value, nan=np.inf) for name, value in errors.items()}
-    return f": gradient of {sorted(off, key=lambda name: off[name])[-1]}"
+    errors = gradient_errors({name: ours[name] for name in theirs}, theirs)
+    return f": gradient of {sorted(errors, key=lambda name: np.nan_to_num(errors[name].norm, nan=np.inf))[-1]}"

@@ -5,7 +5,6 @@ Forward first; where that is right, backward: see backward.py.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,8 +24,8 @@ from .computing.messages import Arrays, Request, under
 from .ladder import LADDER
 from .verdict.answers import judged
 from .verdict.comparison import Comparison
-from .verdict.limits import error, gradient_floor, norm
-from .walk import not_run, other_ways, part_request, walk
+from .verdict.limits import error, gradient_errors
+from .walk import drawn, not_run, other_ways, part_request, walk
 
 BISECTED = ("model", "step", "decode", "cached")
 
@@ -147,10 +146,8 @@ def _drawn(nodes: list[Node], first: str | None) -> list[str]:
     """One line per sublayer, those of a block indented; the block itself follows them."""
     lines = []
     for node in nodes:
-        indent = "    " if re.search(r"block\d+\.", node.path) else ""
-        arrow = "  <-- first to differ" if node.path == first else ""
         inherited = "" if node.inherited is None else f"; inherited {node.inherited:.1e}"
-        lines.append(f"{indent}{'x' if node.failed else '.'} {node.path}: own {node.reason}{inherited}{arrow}")
+        lines.append(drawn(node.path, node.failed, f"{node.path}: own {node.reason}{inherited}", node.path == first))
     return lines
 
 
@@ -158,8 +155,8 @@ def _worst_gradients(experiment: Any, ask: Ask) -> list[str]:
     expected = under("gradient", getattr(experiment, "expected", {}))
     if not expected:
         return []
-    got, whole = under("gradient", ask(experiment.request)), norm(expected.values())
-    errors = {name: error(got[name], value, gradient_floor(value, whole)) for name, value in expected.items()}
+    got = under("gradient", ask(experiment.request))
+    errors = {name: one.norm for name, one in gradient_errors({name: got[name] for name in expected}, expected).items()}
     off = [name for name, value in errors.items() if value != 0.0]
     worst = sorted(off, key=lambda name: errors[name] if np.isfinite(errors[name]) else np.inf, reverse=True)
     return [f"gradient of {name}: {errors[name]:.1e}" for name in worst[:5]]

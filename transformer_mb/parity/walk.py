@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -51,6 +52,12 @@ def _decoder(config: TransformerConfig, batch: Arrays, states: np.ndarray | None
     X = run("decoder.norm", None, [X]) if config.final_norm else X
     if not config.tie_output:
         run("decoder.dense", None, [X])
+
+
+def drawn(path: str, failed: bool, words: str, first: bool) -> str:
+    """Return the line of a sublayer; those of a block are indented, and the block itself follows them."""
+    indent = "    " if re.search(r"block\d+\.", path) else ""
+    return f"{indent}{'x' if failed else '.'} {words}{'  <-- first to differ' if first else ''}"
 
 
 def _read(config: TransformerConfig, run: Runner, addnorm: str, X: np.ndarray) -> np.ndarray:

@@ -27,41 +27,27 @@ def _spec(change: Callable[[dict[str, Any]], dict[str, Any]], request: Request) 
     return replace(request, spec=change(dict(request.spec)))
 
 
-def perturbed(name: str) -> Alter:
-    """One number of a weight, off by a hundredth of the largest."""
-
-    def change(value: np.ndarray) -> np.ndarray:
-        value = value.copy()
-        value.flat[value.size // 2] += 1e-2 * np.abs(value).max()
-        return value
-
-    return partial(_arrays, name, change)
+def _altering(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[str], Alter]:
+    return lambda name: partial(_arrays, name, change)
 
 
-def transposed(name: str) -> Alter:
-    return partial(_arrays, name, np.transpose)
+def _one_number(value: np.ndarray) -> np.ndarray:
+    value = value.copy()
+    value.flat[value.size // 2] += 1e-2 * np.abs(value).max()
+    return value
+
+
+# By an array's name: one number of a weight, off by a hundredth of the largest; lengths off by one, where that would be one too
+# many, one too few; the first number of a mask the other way round.
+perturbed = _altering(_one_number)
+transposed = _altering(np.transpose)
+shifted = _altering(lambda value: np.where(value < value.max(), value + 1, value - 1))
+flipped = _altering(lambda value: np.where(np.arange(value.size).reshape(value.shape) == 0, ~value, value))
+rolled = _altering(lambda value: np.roll(value, 1, axis=0))
 
 
 def times(name: str, factor: float) -> Alter:
     return partial(_arrays, name, lambda value: value * factor)
-
-
-def shifted(name: str) -> Alter:
-    """Lengths off by one; where that would be one too many, one too few."""
-    return partial(_arrays, name, lambda value: np.where(value < value.max(), value + 1, value - 1))
-
-
-def flipped(name: str) -> Alter:
-    def change(value: np.ndarray) -> np.ndarray:
-        value = value.copy()
-        value.flat[0] = ~value.flat[0]
-        return value
-
-    return partial(_arrays, name, change)
-
-
-def rolled(name: str) -> Alter:
-    return partial(_arrays, name, lambda value: np.roll(value, 1, axis=0))
 
 
 def zeroed(prefix: str) -> Alter:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import json
 import tempfile
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -129,19 +128,12 @@ class Life:
         self.counts[other] = self.counts[model]
 
 
-OPERATIONS: tuple[Callable[..., Answer | None], ...] = (
-    *(Life.set, Life.step, Life.rounded_step, Life.weights, Life.evaluate, Life.gradients, Life.greedy, Life.beam),
-    *(Life.sample, Life.suppress, Life.copy, Life.reload, Life.hand_over, Life.nothing),
-)
-NAMES = {operation.__name__: operation for operation in OPERATIONS}
-
-
 def life(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """The ``losses`` in the order of their steps, and of operation n what it gives: ``logits.n``, ``gradient.n.NAME``."""
     lived = Life(backend, spec, arrays)
     answer: Answer = {}
     for number, (name, *arguments) in enumerate(spec["operations"]):
-        for kind, value in (NAMES[name](lived, *arguments) or {}).items():
+        for kind, value in (getattr(lived, name)(*arguments) or {}).items():
             kind, dot, rest = kind.partition(".")
             answer[f"{kind}.{number}{dot}{rest}"] = value
     return {"losses": np.array(lived.losses), **answer}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -138,77 +139,56 @@ class Family:
     build: Callable[[Row, Random], Case]
 
 
-def _family(name: str, share: int, build: Callable[[Row, Random], Case], **settings: Any) -> Family:
-    return Family(CoveringArray(name, settings), share, build)
+Settings = dict[str, tuple[Any, ...]]
 
 
+def _family(name: str, share: int, build: Callable[[Row, Random], Case], *settings: Settings) -> Family:
+    return Family(CoveringArray(name, dict(chain.from_iterable(each.items() for each in settings))), share, build)
+
+
+SMALL: Settings = {"rows": ROWS, "T": (4, 1)}
 FAMILIES = (
     _family(
-        "normalization",
-        5,
-        _normalization,
-        layer=("LayerNorm", "post", "pre"),
-        **NORM,
-        **{"width": (8, 3, 33), "two axes": FLAG, "rows": ROWS, "T": (4, 1), "values": NORMALIZED},
+        *("normalization", 5, _normalization),
+        {"layer": ("LayerNorm", "post", "pre"), **NORM, "width": (8, 3, 33), "two axes": FLAG, **SMALL, "values": NORMALIZED},
     ),
     _family(
-        "feed-forward",
-        3,
-        _feed_forward,
-        **{"activation": CHOICES["activation"], "bias": (True, False), "F": (12, 1, 33), "rows": ROWS, "T": (4, 1)},
-        values=WEIGHTED,
+        *("feed-forward", 3, _feed_forward),
+        {"activation": CHOICES["activation"], "bias": (True, False), "F": (12, 1, 33), **SMALL, "values": WEIGHTED},
     ),
     _family(
-        "attention",
-        6,
-        _attention,
-        layer=("MultiHeadAttention", "DotProductAttention"),
-        **{"T": STEPS, "keys": tuple(KEYS), "rows": ROWS, "heads": HEADS, "bias": FLAG, "causal": FLAG, "weights": FLAG},
-        same=("none", "keys and values", "queries and keys", "all"),  # one array, which a layer may project once
-        **{"lens": LENS, "mask": tuple(MASKS), "values": tuple(ATTENDED)},
+        *("attention", 6, _attention),
+        {"layer": ("MultiHeadAttention", "DotProductAttention"), "T": STEPS, "keys": tuple(KEYS), "rows": ROWS, "heads": HEADS},
+        {"bias": FLAG, "causal": FLAG, "weights": FLAG},
+        {"same": ("none", "keys and values", "queries and keys", "all")},  # one array, which a layer may project once
+        {"lens": LENS, "mask": tuple(MASKS), "values": tuple(ATTENDED)},
     ),
     _family(
-        "masked softmax",
-        4,
-        _softmax,
-        **{
-            "T": (4, 1, 2),
-            "keys": tuple(KEYS),
-            "rows": ROWS,
-            "heads": (2, 1),
-            "lens": ("none", "ragged", "one is 0", "per query"),
-        },
-        **{"mask": tuple(MASKS), "values": ("usual", "ties", "1e4", "around 1000", "zeros")},
-    ),
-    _family("sequence mask", 1, _sequence_mask, rows=ROWS, T=(5, 1), features=FLAG, value=(0, -1.5, 0.1), lens=LENGTHS),
-    _family(
-        "positions",
-        1,
-        _positions,
-        **{"rows": ROWS, "T": (4, 1), "width": (8, 2), "offset": ("none", "last", "by row")},
-        sinusoid_layout=CHOICES["sinusoid_layout"],
+        *("masked softmax", 4, _softmax),
+        {"T": (4, 1, 2), "keys": tuple(KEYS), "rows": ROWS, "heads": (2, 1)},
+        {"lens": ("none", "ragged", "one is 0", "per query")},
+        {"mask": tuple(MASKS), "values": ("usual", "ties", "1e4", "around 1000", "zeros")},
     ),
     _family(
-        "block",
-        3,
-        _block,
-        layer=("EncoderBlock", "DecoderBlock"),
-        norm_position=CHOICES["norm_position"],
-        **NORM,
-        **{"activation": CHOICES["activation"], "bias": FLAG, "ffn_bias": FLAG, "training": FLAG},
-        compat_decode=CHOICES["compat_decode"],
-        cross_attention=(True, False),
-        **{"encoder outputs": (True, False)},
-        **{"T": STEPS, "keys": ("one more", "one less", "the queries", "17"), "rows": ROWS, "heads": HEADS, "lens": LENS},
+        *("sequence mask", 1, _sequence_mask),
+        {"rows": ROWS, "T": (5, 1), "features": FLAG, "value": (0, -1.5, 0.1), "lens": LENGTHS},
     ),
     _family(
-        "loss",
-        3,
-        _loss,
-        normalization=CHOICES["normalization"],
-        label_smoothing=(0.0, 0.1),
-        **{"rows": ROWS, "T": (4, 1, 2), "V": (11, 2, 5)},
-        **{"lens": (*LENGTHS, NO_STEPS), "values": (*WEIGHTED, "around 1000")},
+        *("positions", 1, _positions),
+        {**SMALL, "width": (8, 2), "offset": ("none", "last", "by row"), "sinusoid_layout": CHOICES["sinusoid_layout"]},
+    ),
+    _family(
+        *("block", 3, _block),
+        {"layer": ("EncoderBlock", "DecoderBlock"), "norm_position": CHOICES["norm_position"], **NORM},
+        {"activation": CHOICES["activation"], "bias": FLAG, "ffn_bias": FLAG, "training": FLAG},
+        {"compat_decode": CHOICES["compat_decode"], "cross_attention": (True, False), "encoder outputs": (True, False)},
+        {"T": STEPS, "keys": ("one more", "one less", "the queries", "17"), "rows": ROWS, "heads": HEADS, "lens": LENS},
+    ),
+    _family(
+        *("loss", 3, _loss),
+        {"normalization": CHOICES["normalization"], "label_smoothing": (0.0, 0.1)},
+        {"rows": ROWS, "T": (4, 1, 2), "V": (11, 2, 5)},
+        {"lens": (*LENGTHS, NO_STEPS), "values": (*WEIGHTED, "around 1000")},
     ),
 )
 
