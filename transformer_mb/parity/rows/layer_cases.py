@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backend import Backend
 from ...interface import FUNCTIONS
 
 B, T, S, D, H, F, V = 3, 4, 5, 8, 2, 12, 11
@@ -85,8 +86,8 @@ FIXED = {
 }
 
 
-def build_input(spec, rng):
-    """An input from its name: a random array, a fixed one, or a list of such; None, numbers and arrays stay."""
+def build_input(spec: Any, rng: np.random.Generator) -> Any:
+    """Make an input from its name: a random array, a fixed one, or a list of such; None, numbers and arrays stay."""
     if isinstance(spec, list):
         return [build_input(item, rng) for item in spec]
     if not isinstance(spec, str):
@@ -110,12 +111,19 @@ def build_input(spec, rng):
     return FIXED[spec] if spec in FIXED else rng.standard_normal(SHAPES[spec])
 
 
-def attention(name, *inputs, layer="DotProductAttention", arguments=(0.0,), every_dtype=False, **call):
+def attention(
+    name: str,
+    *inputs: str,
+    layer: str = "DotProductAttention",
+    arguments: tuple[Any, ...] = (0.0,),
+    every_dtype: bool = False,
+    **call: Any,
+) -> Case:
     return Case(name, layer, arguments, inputs, call=call, every_dtype=every_dtype)
 
 
-MHA = {"layer": "MultiHeadAttention", "arguments": (D, D, D, D, H, 0.0)}
-MHA_BIAS = {"layer": "MultiHeadAttention", "arguments": (D, D, D, D, H, 0.0, True)}
+MHA: dict[str, Any] = {"layer": "MultiHeadAttention", "arguments": (D, D, D, D, H, 0.0)}
+MHA_BIAS: dict[str, Any] = {"layer": "MultiHeadAttention", "arguments": (D, D, D, D, H, 0.0, True)}
 STATE = ["source", "lens", [None]]
 DROPPING = (*BLOCK[:-1], 0.3)
 SUBLAYERS = {f"{path}.dropout": (B, T, D) for path in ("addnorm1", "addnorm2")}
@@ -254,8 +262,8 @@ CASES = [
 ]  # fmt: skip
 
 
-def build_layer(case, backend):
-    """The case's layer or function in a backend."""
+def build_layer(case: Case, backend: Backend) -> Any:
+    """Make the case's layer or function in a backend."""
     if case.layer in FUNCTIONS:
         return getattr(backend, case.layer)
     return backend.layer(case.layer, *case.arguments, **case.options)
