@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..printable import counted
+from .expectations import differs
 from .facts import Fact
-from .installed.measuring import differs
 from .words import by_probe, value_text
 
 HEAD = """# What frameworks do otherwise on a GPU

@@ -91,6 +91,12 @@ def standing(fact: Fact, row: Mapping[str, Any] | None) -> Standing:
     return Standing(fact, status, value, version)
 
 
+def differs(facts: Sequence[Fact]) -> bool:
+    """Return whether the values of one probe differ in any column; those that are only noted never do."""
+    kind = PROBES[facts[0].probe].kind
+    return any(not same(kind, facts[0].value, fact.value) for fact in facts[1:])
+
+
 def standings(facts: Sequence[Fact], table: Expected | None = None, file: Path = FILE) -> list[Standing]:
     """Return every fact beside its row in ``table``, in which columns have their own labels, or in this package's file."""
     if table is not None:

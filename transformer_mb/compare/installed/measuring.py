@@ -19,8 +19,8 @@ from ...parity.notable import closest
 from ...parity.outcome import Outcome
 from ...parity.selection import Selection
 from ...reports.record import read_record
-from ..facts import Fact, same
-from ..probes import PROBES
+from ..expectations import differs
+from ..facts import Fact
 from ..records import facts_of
 from ..records import record as facts_record
 from ..survey import behaviours, chosen
@@ -64,12 +64,6 @@ class Versions:
     @property
     def probes(self) -> int:
         return len(by_probe(self.facts))
-
-
-def differs(facts: Sequence[Fact]) -> bool:
-    """Whether the values of one probe are more than one fact; those that are only noted never are."""
-    kind = PROBES[facts[0].probe].kind
-    return any(not same(kind, facts[0].value, fact.value) for fact in facts[1:])
 
 
 def check_columns(columns: Sequence[Column]) -> None:
