@@ -111,7 +111,7 @@ def test_a_recipe_that_cannot_be(fields, words):
 def test_another_recipe_cannot_continue_where_it_would_not_be_the_same_training():
     before = TrainingRecipe()
     TrainingRecipe(epochs=99, learning_rate=0.1, schedule="linear").check_continues(before)
-    with pytest.raises(ConfigError, match="batch_size was 64 and is 32; seed was 0 and is 1"):
+    with pytest.raises(ConfigError, match="seed was 0 and is 1; batch_size was 64 and is 32"):
         TrainingRecipe(batch_size=32, seed=1).check_continues(before)
 
 

@@ -45,7 +45,7 @@ def behaviours(
     only: str = "*",
     timeout: float = TIMEOUT,
     threads: int = 1,
-    told: Callable[[Fact], None] = lambda fact: None,
+    progress: Callable[[Fact], None] = lambda fact: None,
 ) -> list[Fact]:
     """Measure every probe in every framework and return the facts, in the order of the probes.
 
@@ -53,7 +53,7 @@ def behaviours(
         frameworks: names, or columns with an interpreter or a device; default: the built-in ones that are installed.
         only: a pattern of probes' names; | between several.
         threads: that a framework may use.
-        told: is told every fact as it is found, by several threads.
+        progress: is told every fact as it is found, by several threads.
     Raises:
         ConfigError: no probe has such a name.
         WorkerError: a framework's process could not begin.
@@ -66,7 +66,7 @@ def behaviours(
     def measure(column: Column, began: Began) -> list[Fact]:
         found = []
         for fact in _column(column, probes, timeout, threads, began):
-            told(fact)
+            progress(fact)
             found.append(fact)
         return found
 

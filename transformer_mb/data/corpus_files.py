@@ -22,7 +22,7 @@ BLOCK = 1 << 20  # bytes
 
 
 class CorpusFiles:
-    """(source, target) sentences of files; the arguments are those of ``read_pairs``, and ``tell`` hears how far a reading is.
+    """(source, target) sentences of files; the arguments are those of ``read_pairs``, and ``progress`` hears how far a reading is.
 
     A reading whose bytes are not those of the one before ends with DataError: vocabularies and ids are to be of one text.
 
@@ -39,12 +39,12 @@ class CorpusFiles:
         fields: Sequence[str] | None = None,
         columns: Sequence[int] | None = None,
         bad_lines: str = "stop",
-        tell: Callable[[str], None] = lambda text: None,
+        progress: Callable[[str], None] = lambda text: None,
     ):
         self._names = tuple(fspath(one) for one in (path, target_path) if one is not None)
         self.paths = tuple(map(Path, self._names))  # of an address they keep one slash of two
         self.how: dict[str, Any] = {"num_examples": num_examples, "fields": fields, "columns": columns}
-        self.bad_lines, self._tell = BadLines(bad_lines), tell
+        self.bad_lines, self._progress = BadLines(bad_lines), progress
         self._read: list[bytes] | None = None
 
     def __iter__(self) -> Iterator[Pair]:
@@ -59,7 +59,7 @@ class CorpusFiles:
             pairs = iterate_pairs(*self.paths, **self.how, bad_lines=self.bad_lines, opened=opened)
             for number, pair in enumerate(pairs, start=1):
                 if number % TOLD_EVERY == 0:
-                    self._tell(f"{self.paths[0]}: {counted(number, 'pair')} read")
+                    self._progress(f"{self.paths[0]}: {counted(number, 'pair')} read")
                 yield pair
             before, self._read = self._read, [read[fspath(path)].whole() for path in self.paths]
             if before not in (None, self._read):

@@ -45,7 +45,7 @@ class ColumnRun:
             for experiment in shared.plan.controls:
                 if experiment not in shared.plan.experiments and self._takes_part(experiment):  # for its controls alone
                     self._controls(experiment, Replay(self._ask))
-            shared.watcher.column_ends(self.label)
+            shared.progress.column_ends(self.label)
         shared.barrier.wait()
         with shared.places:
             self._experiments(after=True)

@@ -29,7 +29,7 @@ def run_matrix(
     plan: Plan | None = None,
     timeout: float = TIMEOUT,
     jobs: int | None = None,
-    watcher: Watcher | None = None,
+    progress: Watcher | None = None,
     dump: Path | None = None,
 ) -> tuple[Outcome, Plan]:
     """Run everything that a selection takes on every column. What ends it early, as Ctrl-C, is the outcome's ``interrupted``.
@@ -38,7 +38,7 @@ def run_matrix(
         plan: of the selection, where it was made and checked before.
         timeout: seconds that a worker may take for one request before it counts as hanging.
         jobs: workers that compute at the same time; None: one per core.
-        watcher: is told what comes in.
+        progress: is told what comes in.
         dump: a folder for inputs and outputs of models that failed, a folder for each.
     Raises: ParityError when the selection takes nothing, or when execnet is not installed.
     """
@@ -50,7 +50,7 @@ def run_matrix(
     order = {name: i for i, name in enumerate(SLOWEST_FIRST)}
     with tempfile.TemporaryDirectory(prefix="parity-", ignore_cleanup_errors=True) as folder:
         places, barrier = threading.Semaphore(jobs or os.cpu_count() or 1), threading.Barrier(len(columns))
-        run = Run(plan, Path(folder), timeout, dump, watcher or Watcher(), places, barrier)
+        run = Run(plan, Path(folder), timeout, dump, progress or Watcher(), places, barrier)
         try:
             runs = [ColumnRun(column, run) for column in columns]
             run.will_execute({one.label: one.dtypes for one in runs})

@@ -32,7 +32,7 @@ class Run:
     folder: Path
     timeout: float
     dump: Path | None
-    watcher: Watcher
+    progress: Watcher
     places: threading.Semaphore
     barrier: threading.Barrier
     outcome: Outcome = field(default_factory=Outcome)
@@ -73,7 +73,7 @@ class Run:
         with self.telling() as outcome:
             outcome.planned_cells |= cells
             planned = dict(outcome.planned_cells)
-        self.watcher.planned(planned)
+        self.progress.planned(planned)
 
     def add(self, executed: Sequence[Cell], results: Sequence[Result]) -> None:
         """``executed``: the cells that the worker was asked for; where it could not be, they have failed all the same."""
@@ -81,4 +81,4 @@ class Run:
             outcome.executed += len({result.cell for result in results} & set(executed))
             outcome.results += results
         for result in results:
-            self.watcher.result(result)
+            self.progress.result(result)

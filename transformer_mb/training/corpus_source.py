@@ -47,18 +47,18 @@ class CorpusSource:
         data: Mapping[str, Any],
         num_examples: int | None,
         folder: Path | None,
-        tell: Callable[[str], None] = lambda text: None,
+        progress: Callable[[str], None] = lambda text: None,
     ) -> CorpusSource:
         """``given``, or the files that ``[data]`` names.
 
         Their ids go to the folder ``cache``; without it those of files of at least 64 MiB to one beside the checkpoint's
-        ``folder``, and others are in memory, as where there is no checkpoint. ``tell`` hears how far a long reading is.
+        ``folder``, and others are in memory, as where there is no checkpoint. ``progress`` hears how far a long reading is.
         """
         if given is not None:
             return cls(given)
         paths = data["source"], data.get("target")
         how = {"num_examples": num_examples, **reading(data)}
-        files, cache = CorpusFiles(*paths, **how, tell=tell), data.get("cache")
+        files, cache = CorpusFiles(*paths, **how, progress=progress), data.get("cache")
         if cache and is_address(cache):
             raise ConfigError(f"The cache must be a folder on this machine, got the address {cache}.")
         few = files.size < IN_MEMORY or (num_examples is not None and num_examples <= FEW)

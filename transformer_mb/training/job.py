@@ -94,12 +94,12 @@ def prepare(
     force: bool = False,
     place: Place | None = None,
     shard: bool = False,
-    tell: Callable[[str], None] = lambda text: None,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> PreparedJob:
     """Find everything that can be wrong before training begins.
 
     One of several processes, at a ``place``, meets the others; with ``shard`` each keeps a part of the weights.
-    ``tell`` hears how far the reading of a large corpus is.
+    ``progress`` hears how far the reading of a large corpus is.
     """
     if resume not in (True, False, "auto"):
         raise ConfigError(f'resume must be True, False or "auto", got {resume!r}.')
@@ -126,7 +126,7 @@ def prepare(
         recipe.check_continues(recipe_of(checkpoint))
     if given.pairs is None and not merged.data.get("source"):
         raise ConfigError(_missing_pairs(goes_on, given.by_command))
-    source = CorpusSource.of(given.pairs, merged.data, recipe.num_examples, saved.folder, tell)
+    source = CorpusSource.of(given.pairs, merged.data, recipe.num_examples, saved.folder, progress)
     validation = given.validation or validation_pairs(merged.data)
     if checkpoint is None:
         config, both = begin or new_model(merged, _of_words(merged, recipe, source))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,42 +55,24 @@ class Progress:
         warnings.warn(sentence, stacklevel=2)
 
 
-class Together(Progress):
-    """Tells several."""
-
-    def __init__(self, *told: Progress):
-        self.told = told
-
-    def step(self, state: TrainingState) -> None:
-        for one in self.told:
-            one.step(state)
-
-    def reading(self, reading: Reading) -> None:
-        for one in self.told:
-            one.reading(reading)
-
-    def validated(self, record: ValidationRecord) -> None:
-        for one in self.told:
-            one.validated(record)
-
-    def epoch(self, record: EpochRecord) -> None:
-        for one in self.told:
-            one.epoch(record)
-
-    def saved(self, folder: Path, state: TrainingState) -> None:
-        for one in self.told:
-            one.saved(folder, state)
-
-    def interrupted(self) -> None:
-        for one in self.told:
-            one.interrupted()
-
-    def warned(self, sentence: str) -> None:
-        """Once: the first says it."""
-        self.told[0].warned(sentence)
-
-
 CALLS = ("step", "reading", "validated", "epoch", "saved", "interrupted", "warned")
+
+
+class Together(Progress):
+    """Calls several; a warning is said once, by the first."""
+
+    def __init__(self, *others: Progress):
+        for name in CALLS[:-1]:
+            setattr(self, name, _calling([getattr(one, name) for one in others]))
+        self.warned = others[0].warned  # type: ignore[method-assign]
+
+
+def _calling(methods: Sequence[Callable[..., None]]) -> Callable[..., None]:
+    def call(*facts: Any) -> None:
+        for method in methods:
+            method(*facts)
+
+    return call
 
 
 def check_called(place: Any, progress: Any, signals: Any) -> None:

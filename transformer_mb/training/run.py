@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -18,7 +18,7 @@ from ..errors import ConfigError, DataError
 from ..fields import check_names
 from ..inference.translation import Translator
 from ..registry import chosen_backend
-from ..training_options import TRAINING, TrainingOptions
+from ..training_options import DATA, RUN, TRAINING, TrainingOptions
 from .announced import notes, opening, schedule_notes
 from .corpus import CorpusCounts
 from .destination import trained_alone
@@ -33,6 +33,11 @@ from .records import EpochRecord, ValidationRecord
 from .settings import MODEL_OPTIONS, Settings
 from .state import TrainingState
 
+# Arguments that are paths alone.
+PLACES = (
+    *("target", "tokenizer", "vocabulary", "target_vocabulary", "validation_target", "cache"),
+    *("folder", "log", "tensorboard", "init_from"),
+)
 Source = str | PathLike[str] | Iterable[tuple[str, str]]
 
 
@@ -140,33 +145,22 @@ def train(
         NotFiniteError: a loss or a weight is NaN or infinite; the last checkpoint stays. TrainingInterrupted: Ctrl-C,
             or another of the ``signals``. DistributedError: another process did not come, or has ended.
     """
+    said: dict[str, Any] = {**locals(), "source": data, "out": folder}
     check_names("option(s) of train", options, (*MODEL_OPTIONS, *TRAINING))
     if fields is not None and (isinstance(fields, str) or not isinstance(fields, Iterable)):
         raise ConfigError(f"fields must be two names of JSON lines, source first, got {fields!r:.80}.")
-    named = None if isinstance(backend, Backend) else backend
     if isinstance(backend, Backend):
         chosen_backend(backend, device, dtype)
-    paths: dict[str, Any] = {"source": data, "target": target, "validation": validation, "tokenizer": tokenizer}
-    paths |= {"vocabulary": vocabulary, "target_vocabulary": target_vocabulary}
-    paths |= {"validation_target": validation_target, "bad_lines": bad_lines, "cache": cache}
-    words = None if isinstance(tokenizer, tuple) else tokenizer
-    places = {name: value for name, value in paths.items() if name not in ("source", "validation", "bad_lines")}
-    places |= {"tokenizer": words, "folder": folder, "log": log, "tensorboard": tensorboard, "init_from": init_from}
+    # What is an object is no setting.
+    objects = {"source": Iterable, "validation": Iterable, "backend": Backend, "tokenizer": tuple}
+    said |= {name: None for name, kind in objects.items() if isinstance(said[name], kind) and not isinstance(said[name], str)}
     check_called(place, progress, signals := tuple(signals) if isinstance(signals, Iterable) else signals)
-    check_kinds(places, {"preset": preset, "backend": named, "bad_lines": bad_lines})
-    where = {"preset": preset, "out": folder, "backend": named, "device": device, "dtype": dtype}
-    logs = {
-        name: fspath(path)
-        for name, path in (("log", log), ("tensorboard", tensorboard), ("init_from", init_from))
-        if path is not None
-    }
-    run = {**where, "save_every": save_every, "save_every_steps": save_every_steps, **logs}
+    check_kinds({name: said[name] for name in PLACES}, {name: said[name] for name in ("preset", "backend", "bad_lines")})
     settings = Settings(
         model={name: value for name, value in options.items() if name in MODEL_OPTIONS},
         training={name: value for name, value in options.items() if name in TRAINING},
-        data={name: fspath(value) for name, value in paths.items() if isinstance(value, str | PathLike)}
-        | {name: _listed(value) for name, value in {"fields": fields, "columns": columns}.items() if value is not None},
-        run={name: value for name, value in run.items() if value is not None},
+        data=_table(DATA, said),
+        run=_table(RUN, said),
     )
     given = Given(
         pairs=_pairs(data),
@@ -182,9 +176,11 @@ def train(
     return execute(job, progress or (None if verbose else Progress()), signals)
 
 
-def _listed(value: Any) -> Any:
-    """As a file of settings has it; what is no list stays, and its reader refuses it."""
-    return list(value) if isinstance(value, Sequence) else value
+def _table(names: Iterable[str], said: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said, as a file of settings has it; what is no list stays, and its reader refuses it."""
+    given = {name: said[name] for name in names if said.get(name) is not None}
+    paths = {name: fspath(value) for name, value in given.items() if isinstance(value, PathLike)}
+    return given | paths | {name: list(value) for name, value in given.items() if isinstance(value, list | tuple | range)}
 
 
 def _pairs(data: Source | None) -> Pairs | None:

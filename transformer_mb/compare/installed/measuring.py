@@ -78,25 +78,25 @@ def versions(
     only: str = "*",
     cases: str = CELLS,
     timeout: float = TIMEOUT,
-    told: Callable[[str], None] = lambda text: None,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> Versions:
     """The behaviors, a little speed figure and a choice of the parity matrix's cells for each column.
 
     Args:
         columns: at least two of one framework, ``Column("torch@old", "/path/to/python"), Column("torch")``. The
             interpreter needs this package beside its own version of the framework.
-        only: a pattern of probes' names. cases: one of cells' ids. told: is told what begins.
+        only: a pattern of probes' names. cases: one of cells' ids. progress: is told what begins.
     Raises:
         ConfigError: other columns, or no such probe. ParityError: no such cell. WorkerError: a process could not begin.
     """
     check_columns(columns)
     chosen(only)
     require_execnet()
-    told("behaviours")
+    progress("behaviours")
     facts = behaviours(columns, only, timeout=timeout)
-    told("speed")
+    progress("speed")
     quick = {column.label: _speed(column, timeout) for column in columns}
-    told("cells of the parity matrix")
+    progress("cells of the parity matrix")
     outcome, _ = run_matrix(columns, Selection(cases=cases), timeout=timeout)
     return Versions(tuple(_version(column, *quick[column.label], outcome) for column in columns), tuple(facts))
 

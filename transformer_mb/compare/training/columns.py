@@ -24,7 +24,7 @@ def train_in_processes(
     columns: Mapping[str, tuple[Column, Plan]],
     job: TrainingJob,
     timeout: float,
-    told: Callable[[Run], None],
+    progress: Callable[[Run], None],
     threads: int = 1,
 ) -> tuple[list[Run], dict[str, Reasons]]:
     """The runs of all columns, and the reasons of each; as many at a time as there are processors.
@@ -42,7 +42,7 @@ def train_in_processes(
             column.open(__name__, arguments, Path(folder), timeout, threads, began) as process,
         ):
             reasons[label] = json.loads(process.greeting)
-            return [_told(run, told) for run in _runs(process, plan(reasons[label]))]
+            return [_told(run, progress) for run in _runs(process, plan(reasons[label]))]
 
     return [run for found in by_processes(train, columns) for run in found], reasons
 
@@ -54,8 +54,8 @@ def _runs(process: Gateway, asked: Sequence[Asked]) -> Iterator[Run]:
         yield Run(**{**fields, "own": tuple(fields["own"]), "losses": tuple(fields["losses"])})
 
 
-def _told(run: Run, told: Callable[[Run], None]) -> Run:
-    told(run)
+def _told(run: Run, progress: Callable[[Run], None]) -> Run:
+    progress(run)
     return run
 
 

@@ -70,14 +70,14 @@ def effects(
     only: str = "*",
     backend: str = "numpy",
     steps: int = STEPS,
-    told: Callable[[str], None] = lambda text: None,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> Study:
     """Swap one default at a time and train: the same seeds on both sides.
 
     Args:
         seeds: how many, or which: of initial weights, data order and dropout.
         only: a pattern of effects' names; | between several. backend: trains, in float32.
-        steps: of each training. told: is told which training ends.
+        steps: of each training. progress: is told which training ends.
     Raises: ConfigError, naming what was expected and what was got, or that scipy is missing.
     """
     numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
@@ -86,14 +86,14 @@ def effects(
     stats()
     listed = chosen(only)
     training, wide = get_backend(backend, dtype="float32"), get_backend(backend, dtype="float64")
-    outcomes = _outcomes(training, listed, numbers, steps, told)
+    outcomes = _outcomes(training, listed, numbers, steps, progress)
     found = [_found(wide, effect, outcomes, numbers) for effect in listed]
     found.sort(key=lambda one: -abs(one.loss.mean))
     return Study(tuple(found), numbers, steps, training.name, training.version())
 
 
 def _outcomes(
-    backend: Any, listed: Sequence[Effect], seeds: Sequence[int], steps: int, told: Callable[[str], None]
+    backend: Any, listed: Sequence[Effect], seeds: Sequence[int], steps: int, progress: Callable[[str], None]
 ) -> dict[tuple[str, int], Outcome]:
     """Every arm trained once for each seed."""
     arms = {arm.key: arm for effect in listed for arm in (effect.base, effect.swapped)}
@@ -101,7 +101,7 @@ def _outcomes(
     for seed in seeds:
         for key, arm in arms.items():
             outcomes[key, seed] = trained(backend, arm, seed, steps)
-            told(f"{len(outcomes)} of {len(arms) * len(seeds)} trainings")
+            progress(f"{len(outcomes)} of {len(arms) * len(seeds)} trainings")
     return outcomes
 
 

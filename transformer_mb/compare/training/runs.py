@@ -35,7 +35,7 @@ def runs(
     job: TrainingJob | None = None,
     timeout: float = TIMEOUT,
     threads: int = 1,
-    told: Callable[[Run], None] = lambda run: None,
+    progress: Callable[[Run], None] = lambda run: None,
 ) -> Comparison:
     """Train the same job in every backend with every seed, and judge the differences by the seeds' noise.
 
@@ -50,7 +50,7 @@ def runs(
             with, and it brings no initializers, optimizers and norms of its own that a difference could come from.
         job: what is trained; default: the demo's corpus and model, 300 steps.
         timeout: seconds that one run may take. threads: that a framework may use, in its own process.
-        told: is told every run as it ends, by several threads.
+        progress: is told every run as it ends, by several threads.
     Raises:
         ConfigError: an argument that cannot be, or scipy is missing. WorkerError: a framework's process could not begin, or
             ended.
@@ -73,7 +73,7 @@ def runs(
 
     began = perf_counter()
     plans = {column.label: (column, plan(column.label)) for column in _columns(backends, reference)}
-    done, without = train_in_processes(plans, job, timeout, told, threads)
+    done, without = train_in_processes(plans, job, timeout, progress, threads)
     return compared(done, without, reference, chosen, native, attribute, margin, job, perf_counter() - began)
 
 

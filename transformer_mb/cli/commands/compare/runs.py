@@ -64,7 +64,7 @@ def command(
         reference=reference,
         job=built_in_job() if data is None else job_of_file(data),
         timeout=timeout,
-        told=lambda run: print(f"{run.column}, seed {run.seed}: {run.user_seconds:.1f} s", file=sys.stderr, flush=True),
+        progress=lambda run: print(f"{run.column}, seed {run.seed}: {run.user_seconds:.1f} s", file=sys.stderr, flush=True),
     )
     show(found)
     output.write(found.to_dict(), lambda: document(found))

@@ -112,7 +112,7 @@ def command(
     files.check(plan, force)
     with ended_cleanly():
         with Progress() as progress:
-            outcome, _ = run_matrix(columns, selection, plan=plan, timeout=timeout, jobs=jobs, watcher=progress, dump=dump)
+            outcome, _ = run_matrix(columns, selection, plan=plan, timeout=timeout, jobs=jobs, progress=progress, dump=dump)
         show(outcome, [column.label for column in columns], every_case, seed)
         settings: dict[str, Any] = {
             "seed": seed,

@@ -80,8 +80,8 @@ def prepared(settings: Any, given: dict[str, Any], *, force: bool, **how: Any) -
     check_figure_path(curve, "--loss-curve", force=may_be_own, never=(*others, json_file))
     check_result_file(json_file, may_be_own, others)
     with Counting() as counting:  # of several processes the first speaks
-        tell: dict[str, Any] = {} if how.get("place") and how["place"].rank else {"tell": counting.tell}
-        job = prepare(settings, force=force, **how, **tell)
+        progress: dict[str, Any] = {} if how.get("place") and how["place"].rank else {"progress": counting.tell}
+        job = prepare(settings, force=force, **how, **progress)
     for path in (curve, json_file):  # a training that is resumed knows its data by itself
         check_apart(path, data_files(job.described))
         if not force:
