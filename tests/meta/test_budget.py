@@ -26,7 +26,7 @@ ROOMS = {
     "transformer_mb/porting": (9_106, 75),
     "transformer_mb/columns": (747, 11),
     "transformer_mb/reports": (197, 4),
-    "transformer_mb/training": (3_618, 27),
+    "transformer_mb/training": (3_597, 27),
     "backends": (1, 1),
     "backends/jax": (2_654, 26),
     "backends/mxnet": (2_214, 26),
