@@ -22,7 +22,7 @@ BLOCK = 1 << 20  # bytes
 
 
 class CorpusFiles:
-    """(source, target) sentences of files; the arguments are those of ``read_pairs``, and ``progress`` hears how far a reading is.
+    """(source, target) sentences of files; the arguments are those of ``read_pairs``, and ``progress`` hears how far it is.
 
     A reading whose bytes are not those of the one before ends with DataError: vocabularies and ids are to be of one text.
 
