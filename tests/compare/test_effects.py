@@ -15,20 +15,20 @@ from transformer_mb.compare.training.arms import corpus, kept, moved_logits, ord
 from transformer_mb.compare.training.effects import effects, read_study, record
 from transformer_mb.compare.training.effects_page import page
 from transformer_mb.compare.training.statistics import moved
-from transformer_mb.compare.training.swaps import CONTROL, DEFAULT, EFFECTS, Arm
+from transformer_mb.compare.training.swaps import CONTROL, DEFAULT, SWAPS, Arm
 from transformer_mb.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "effects.json"
 MOMENTUM = "momentum under a schedule"
-SWAPS = {effect.name: effect for effect in EFFECTS}
+BY_NAME = {swap.name: swap for swap in SWAPS}
 
 
 def answer(framework, probe):
     return expected()[probe][framework]["value"]
 
 
-@pytest.mark.parametrize("effect", EFFECTS, ids=lambda effect: effect.name)
+@pytest.mark.parametrize("effect", SWAPS, ids=lambda effect: effect.name)
 def test_a_swapped_default_is_one_that_frameworks_answer_differently(effect):
     assert effect.base.key != effect.swapped.key and effect.one != effect.other
     for probe in effect.probes:
@@ -38,7 +38,7 @@ def test_a_swapped_default_is_one_that_frameworks_answer_differently(effect):
 
 
 def test_there_are_more_than_eight_of_them_and_names_are_unique():
-    assert len(SWAPS) == len(EFFECTS) and len({probe for effect in EFFECTS for probe in effect.probes}) >= 8
+    assert len(BY_NAME) == len(SWAPS) and len({probe for effect in SWAPS for probe in effect.probes}) >= 8
 
 
 # The numbers that are swapped are those that were measured: the effect, which arm, its switch, the framework and the probe.
@@ -60,7 +60,7 @@ MEASURED = [
 
 @pytest.mark.parametrize(("name", "side", "switch", "framework", "probe"), MEASURED)
 def test_a_switch_has_the_measured_value(name, side, switch, framework, probe):
-    arm = getattr(SWAPS[name], side)
+    arm = getattr(BY_NAME[name], side)
     assert {**arm.model, **arm.update}[switch] == pytest.approx(answer(framework, probe), rel=1e-5)
 
 
@@ -106,8 +106,8 @@ def study():
 def test_what_bites_is_told_and_comes_first(study):
     """Ten times the learning rate does; a padding row that nothing reads does nothing, to the last bit."""
     first, *others = study.found
-    assert first.effect.name == "SGD learning rate" and study.bites(first) and first.loss.mean < 0.0 and first.logits is None
-    by_name = {one.effect.name: one for one in others}
+    assert first.swap.name == "SGD learning rate" and study.bites(first) and first.loss.mean < 0.0 and first.logits is None
+    by_name = {one.swap.name: one for one in others}
     row = by_name["gradient of a padding row"]
     assert row.base == row.swapped and row.loss.mean == row.logits == 0.0 and not study.bites(row)
     assert abs(by_name[CONTROL].loss.mean) < 1e-2
@@ -131,19 +131,19 @@ def test_the_document_is_the_committed_run():
     study = read_study(RESULTS)
     assert (ROOT / "docs" / "EFFECTS.md").read_text() == page(study)
     assert len(study.seeds) >= 8 and study.steps == 100
-    assert sorted(one.effect.name for one in study.found) == sorted(SWAPS)
+    assert sorted(one.swap.name for one in study.found) == sorted(BY_NAME)
     sizes = [abs(one.loss.mean) for one in study.found]
     assert sizes == sorted(sizes, reverse=True)
     for one in study.found:
         assert len(one.base) == len(one.swapped) == len(study.seeds)
         assert [*one.loss] == pytest.approx([*moved(one.base, one.swapped)], rel=1e-9, abs=1e-15)
     listed = {one["name"]: one for one in json.loads(RESULTS.read_text())["effects"]}
-    assert all(listed[effect.name]["probes"] == list(effect.probes) for effect in EFFECTS)
+    assert all(listed[effect.name]["probes"] == list(effect.probes) for effect in SWAPS)
 
 
 def test_the_committed_run_shows_what_the_readme_says():
     study = read_study(RESULTS)
-    found = {one.effect.name: one for one in study.found}
+    found = {one.swap.name: one for one in study.found}
     for name in (*(name for name in found if name.startswith("dense weights")), "embeddings, standard normal", MOMENTUM):
         assert study.bites(found[name]) and all(abs(end) > 1.0 for end in (found[name].loss.low, found[name].loss.high))
     epsilons = [name for name in found if "psilon" in name and "clipping" not in name]
@@ -164,6 +164,6 @@ def test_the_command_refuses_what_it_does_not_know(capsys):
     assert main(["compare", "effects", "--only", "no such effect"]) == 2
     first, *names = capsys.readouterr().err.splitlines()
     assert first == "Error: --only must match the name of one of these effects, got 'no such effect':"
-    assert names == [f"- {effect.name}" for effect in EFFECTS]  # which hold commas
+    assert names == [f"- {effect.name}" for effect in SWAPS]  # which hold commas
     assert main(["compare", "effects", "--seeds", "7"]) == 2
     capsys.readouterr()

@@ -10,7 +10,7 @@ plan        the experiments of a selection, which patterns of cells' ids make
 column      a backend in an interpreter, on a host and a device; its worker is the process that computes there
 reference   NumPy in float64, here: what every answer is compared with
 error       the relative difference of an answer from the reference's; the baseline is what NumPy errs in the cell's dtype
-verdict     whether the error is within a limit, which the row or the baseline makes: a judgement, and then a result
+verdict     whether the error is within a limit, which the row or the baseline makes; a result is its verdict on a cell
 control     a mistake that is planted into a request or an answer, and that the verdict has to catch
 difference  the first sublayer of a failed model that is wrong by itself
 outcome     the results, controls and differences of a run

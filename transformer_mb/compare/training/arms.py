@@ -35,7 +35,7 @@ class Corpus(NamedTuple):
     held_out: Batches
 
 
-class Outcome(NamedTuple):
+class Trained(NamedTuple):
     """What a training leaves: the held-out loss in nats per token, and the weights."""
 
     loss: float
@@ -76,7 +76,7 @@ def order(seed: int, steps: int) -> Iterator[Batch]:
     return islice((batch for epoch in count() for batch in batches.epoch(epoch)), steps)
 
 
-def trained(backend: Backend, arm: Arm, seed: int, steps: int = STEPS) -> Outcome:
+def trained(backend: Backend, arm: Arm, seed: int, steps: int = STEPS) -> Trained:
     """Weights, order and dropout masks are the seed's own, so that two arms of a seed differ by the arm alone."""
     config = corpus().config.replace(**arm.model)
     model = backend.create_empty(config)
@@ -89,7 +89,7 @@ def trained(backend: Backend, arm: Arm, seed: int, steps: int = STEPS) -> Outcom
         _, gradients = backend.loss_and_gradients(model, batch, normalization="tokens", dropout_masks=masks)
         updates.step(gradients, updates.options.learning_rate * linear(step + 1, span))
     backend.set_weights(model, updates.weights)
-    return Outcome(mean_loss(backend, model, corpus().held_out), updates.weights)
+    return Trained(mean_loss(backend, model, corpus().held_out), updates.weights)
 
 
 def kept(config: TransformerConfig, seed: int, step: int, batch: Batch, shared: bool) -> dict[str, np.ndarray]:

@@ -13,9 +13,9 @@ from ...errors import ConfigError, listed
 from ...registry import get_backend
 from ...reports.record import read_record
 from ..scipy_stats import stats
-from .arms import STEPS, Outcome, moved_logits, trained
+from .arms import STEPS, Trained, moved_logits, trained
 from .statistics import FEWEST_PAIRED, Moved, moved
-from .swaps import CONTROL, EFFECTS, Effect
+from .swaps import CONTROL, SWAPS, Swap
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Found:
             forward pass. The median of the seeds.
     """
 
-    effect: Effect
+    swap: Swap
     base: tuple[float, ...]
     swapped: tuple[float, ...]
     loss: Moved
@@ -47,22 +47,22 @@ class Study:
 
     def bites(self, one: Found) -> bool:
         """Whether its interval lies beside the control's: it moves the loss more than rounding does."""
-        control = next(other.loss for other in self.found if other.effect.name == CONTROL)
+        control = next(other.loss for other in self.found if other.swap.name == CONTROL)
         return one.loss.low > control.high or one.loss.high < control.low
 
 
-def chosen(only: str = "*") -> list[Effect]:
+def chosen(only: str = "*") -> list[Swap]:
     """The effects whose names match a pattern, or one of several with | between; the control is always among them.
 
     Raises: ConfigError where none does.
     """
     patterns = [part.strip() for part in only.split("|")]
-    found = [effect for effect in EFFECTS if any(fnmatchcase(effect.name, one) for one in patterns)]
+    found = [swap for swap in SWAPS if any(fnmatchcase(swap.name, one) for one in patterns)]
     if not found:
         raise ConfigError(
-            f"--only must match the name of one of these effects, got {only!r}:{listed(effect.name for effect in EFFECTS)}"
+            f"--only must match the name of one of these effects, got {only!r}:{listed(swap.name for swap in SWAPS)}"
         )
-    return found + [effect for effect in EFFECTS if effect.name == CONTROL and effect not in found]
+    return found + [swap for swap in SWAPS if swap.name == CONTROL and swap not in found]
 
 
 def effects(
@@ -87,16 +87,16 @@ def effects(
     listed = chosen(only)
     training, wide = get_backend(backend, dtype="float32"), get_backend(backend, dtype="float64")
     outcomes = _outcomes(training, listed, numbers, steps, progress)
-    found = [_found(wide, effect, outcomes, numbers) for effect in listed]
+    found = [_found(wide, swap, outcomes, numbers) for swap in listed]
     found.sort(key=lambda one: -abs(one.loss.mean))
     return Study(tuple(found), numbers, steps, training.name, training.version())
 
 
 def _outcomes(
-    backend: Any, listed: Sequence[Effect], seeds: Sequence[int], steps: int, progress: Callable[[str], None]
-) -> dict[tuple[str, int], Outcome]:
+    backend: Any, listed: Sequence[Swap], seeds: Sequence[int], steps: int, progress: Callable[[str], None]
+) -> dict[tuple[str, int], Trained]:
     """Every arm trained once for each seed."""
-    arms = {arm.key: arm for effect in listed for arm in (effect.base, effect.swapped)}
+    arms = {arm.key: arm for swap in listed for arm in (swap.base, swap.swapped)}
     outcomes = {}
     for seed in seeds:
         for key, arm in arms.items():
@@ -105,11 +105,11 @@ def _outcomes(
     return outcomes
 
 
-def _found(backend: Any, effect: Effect, outcomes: dict[tuple[str, int], Outcome], seeds: Sequence[int]) -> Found:
-    base, swapped = (tuple(outcomes[arm.key, seed].loss for seed in seeds) for arm in (effect.base, effect.swapped))
-    weights = [outcomes[effect.base.key, seed].weights for seed in seeds] if effect.forward else []
-    logits = [moved_logits(backend, one, effect.base, effect.swapped) for one in weights]
-    return Found(effect, base, swapped, moved(base, swapped), median(logits) if logits else None)
+def _found(backend: Any, swap: Swap, outcomes: dict[tuple[str, int], Trained], seeds: Sequence[int]) -> Found:
+    base, swapped = (tuple(outcomes[arm.key, seed].loss for seed in seeds) for arm in (swap.base, swap.swapped))
+    weights = [outcomes[swap.base.key, seed].weights for seed in seeds] if swap.forward else []
+    logits = [moved_logits(backend, one, swap.base, swap.swapped) for one in weights]
+    return Found(swap, base, swapped, moved(base, swapped), median(logits) if logits else None)
 
 
 def record(study: Study) -> dict[str, Any]:
@@ -120,10 +120,10 @@ def record(study: Study) -> dict[str, Any]:
         "seeds": list(study.seeds),
         "effects": [
             {
-                "name": one.effect.name,
-                "probes": list(one.effect.probes),
-                "one": one.effect.one,
-                "other": one.effect.other,
+                "name": one.swap.name,
+                "probes": list(one.swap.probes),
+                "one": one.swap.one,
+                "other": one.swap.other,
                 "logits moved": one.logits,
                 "loss moved": one.loss._asdict(),
                 "base losses": list(one.base),
@@ -139,7 +139,7 @@ def read_study(path: Path) -> Study:
 
 
 def _study(content: Any) -> Study:
-    known = {effect.name: effect for effect in EFFECTS}
+    known = {swap.name: swap for swap in SWAPS}
 
     def found(one: dict[str, Any]) -> Found:
         base, swapped = tuple(one["base losses"]), tuple(one["swapped losses"])

@@ -59,13 +59,13 @@ def _plain(one: Found) -> Row:
     interval = f"{_signed(one.loss.low)} to {_signed(one.loss.high)}"
     # the share of the logits that moved
     share = "as they were" if one.logits is None else f"{one.logits:.1e}" if one.logits else "0"
-    return (one.effect.name, _signed(one.loss.mean), interval, share, one.effect.one, one.effect.other)
+    return (one.swap.name, _signed(one.loss.mean), interval, share, one.swap.one, one.swap.other)
 
 
 def _cells(one: Found, bites: bool) -> Row:
     name, moved, *others = _plain(one)
     name, moved = f"*{name}*" if name == CONTROL else name, f"**{moved}**" if bites else moved
-    return (name, moved, *others, ", ".join(one.effect.probes) or "none")
+    return (name, moved, *others, ", ".join(one.swap.probes) or "none")
 
 
 def _signed(number: float) -> str:
@@ -76,5 +76,5 @@ def _signed(number: float) -> str:
 def _losses(study: Study) -> Table:
     head = ("what is swapped", "loss with the first", "with the other", "the seeds' standard deviation")
     means = [(*(sum(losses) / len(losses) for losses in (one.base, one.swapped)), one.loss.deviation) for one in study.found]
-    names = (one.effect.name for one in study.found)
+    names = (one.swap.name for one in study.found)
     return Table(head, [(name, *(f"{value:.4f}" for value in row)) for name, row in zip(names, means, strict=True)])

@@ -29,7 +29,7 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Effect:
+class Swap:
     """One default swapped for another framework's.
 
     Args:
@@ -62,12 +62,12 @@ CONTROL = "control: one rounding"
 
 def _swap(
     name: str, one: str, other: str, base: Arm = DEFAULT, *, probes: tuple[str, ...] | None = None, **swapped: Any
-) -> Effect:
-    """Make an effect whose second arm has fields of its own. ``probes``: by default what its name says before a comma."""
-    return Effect(name, (name.partition(",")[0],) if probes is None else probes, one, other, base, Arm(**swapped))
+) -> Swap:
+    """Make a swap whose second arm has fields of its own. ``probes``: by default what its name says before a comma."""
+    return Swap(name, (name.partition(",")[0],) if probes is None else probes, one, other, base, Arm(**swapped))
 
 
-EFFECTS = (
+SWAPS = (
     _swap("layer norm epsilon, 1e-3", "1e-5 (PyTorch, Paddle, MXNet)", "1e-3 (Keras)", model={"norm_eps": 1e-3}),
     _swap("layer norm epsilon, 1e-6", "1e-5 (PyTorch, Paddle, MXNet)", "1e-6 (Flax)", model={"norm_eps": 1e-6}),
     _swap(

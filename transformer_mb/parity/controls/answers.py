@@ -13,7 +13,7 @@ from ..computing.messages import Arrays, Request
 from ..ladder import LADDER
 from ..verdict.answers import judged
 from ..verdict.comparison import Comparison
-from ..verdict.limits import FLOOR, TIMES_ROUNDED, ByArray, Errors, Judgement, errors, least_measure, norm, worst_errors
+from ..verdict.limits import FLOOR, TIMES_ROUNDED, ByArray, Errors, Verdict, errors, least_measure, norm, worst_errors
 
 WRONG = {"NaN": np.nan, "infinity": np.inf}
 
@@ -113,7 +113,7 @@ def _times(arrays: ByArray, factor: float) -> dict[str, Errors]:
     return {name: Errors(factor * found.norm, factor * found.element) for name, found in arrays.items()}
 
 
-def _without_each(comparison: Comparison, row: str, answer: Arrays) -> dict[str, Judgement]:
+def _without_each(comparison: Comparison, row: str, answer: Arrays) -> dict[str, Verdict]:
     """Return the arrays that are a hundredth of all at least: what is less is measured against that."""
     off = comparison.errors_of(answer)[row]
     exact = {name: comparison.expected[f"gradient.{name}"] for name in off}

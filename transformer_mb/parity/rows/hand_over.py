@@ -18,7 +18,7 @@ from ..ladder import LADDER
 from ..verdict.answers import Unusable, check_answer
 from ..verdict.bands import Band, divergence
 from ..verdict.comparison import Comparison
-from ..verdict.limits import Judgement
+from ..verdict.limits import Verdict
 from .training import step_request
 from .training_job import CONTINUED, HANDED_OVER_AT, Recording
 
@@ -104,7 +104,7 @@ class HandOverRun:
         last = sorted(steps, key=lambda step: (step.status == FAILED, (step.error or 0.0) / (step.limit or 1.0)))[-1]
         return replace(last, row=FIRST, reason=f"{last.row.removeprefix('stepwise ')}: {last.reason}")
 
-    def _continued(self, origin: str, backend: str, ask: Ask) -> Judgement:
+    def _continued(self, origin: str, backend: str, ask: Ask) -> Verdict:
         got, stayed = ask(self._request(self.start.states[origin])), self.start.losses[origin]
         check_answer(got, {"losses": stayed}, self.dtype)
         return self._from(origin)[1].around(divergence(got["losses"], stayed)).judge()

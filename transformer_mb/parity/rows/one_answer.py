@@ -16,7 +16,7 @@ from ..computing import reference
 from ..computing.messages import EPS, Arrays, Request, named, rounded_arrays, under
 from ..ladder import LADDER
 from ..verdict.answers import check_answer
-from ..verdict.limits import TINY, Judgement, error, worst
+from ..verdict.limits import TINY, Verdict, error, worst
 from .drawn_values import model_weights
 from .model_cases import ADAM, CONFIGS, DECODER, ModelCase
 from .models import drawn_batch
@@ -90,7 +90,7 @@ class EqualParts(OneAnswer):
     def result(self, got: Arrays, cell: Cell, backend: str) -> Result:
         few, many = under("few", got), under("many", got)
         off = worst(error(many[name], value, TINY) for name, value in few.items())
-        return Judgement(off <= LIMIT, off, LIMIT, f"{off:.1e} by norm; limit {LIMIT:.0e}", LIMIT).of(cell, backend)
+        return Verdict(off <= LIMIT, off, LIMIT, f"{off:.1e} by norm; limit {LIMIT:.0e}", LIMIT).of(cell, backend)
 
 
 MODEL, STEPS = "d2l", 3

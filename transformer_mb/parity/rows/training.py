@@ -15,7 +15,7 @@ from ..ladder import LADDER, rows_of
 from ..verdict.answers import check_answer
 from ..verdict.bands import Band, Curve, divergence
 from ..verdict.comparison import Comparison
-from ..verdict.limits import NONE, Baseline, Errors, Judgement, errors, judge
+from ..verdict.limits import NONE, Baseline, Errors, Verdict, errors, judge
 from .training_job import FREE_STEPS, SAMPLED, SAMPLED_EVERY, Recording
 
 
@@ -77,7 +77,7 @@ class FreeRunning:
         self.curves[backend] = curve
         return [curve.judge().of(cell, backend)]
 
-    def _first_step(self, off: Errors) -> Judgement:
+    def _first_step(self, off: Errors) -> Verdict:
         single = NONE
         if self.dtype == "float32":
             single = one_step_error(self.band.baseline, self.band.expected, self.first + 1)

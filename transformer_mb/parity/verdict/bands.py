@@ -13,7 +13,7 @@ import numpy as np
 from ...random_streams import stream
 from ..computing import reference
 from ..computing.messages import EPS, Arrays, Request, rounded_arrays
-from .limits import FLOOR_EPS, Judgement
+from .limits import FLOOR_EPS, Verdict
 
 TIMES = 10.0
 PERTURBED_RUNS = 5
@@ -31,16 +31,16 @@ class Curve:
     divergence: np.ndarray
     band: np.ndarray
 
-    def judge(self) -> Judgement:
+    def judge(self) -> Verdict:
         """Judge the step that takes most of its limit."""
         limits = TIMES * self.band
         if not np.isfinite([self.divergence, limits]).all():
             step = int(np.flatnonzero(~np.isfinite(self.divergence + limits))[0])
-            return Judgement(False, math.nan, float(limits[step]), f"not finite at step {step}")
+            return Verdict(False, math.nan, float(limits[step]), f"not finite at step {step}")
         step = int((self.divergence / limits).argmax())
         off, limit = float(self.divergence[step]), float(limits[step])
         text = f"{off:.1e} at step {step}, {off / self.band[step]:.2g}x the band; limit {TIMES:g}x"
-        return Judgement(off <= limit, off, limit, text)
+        return Verdict(off <= limit, off, limit, text)
 
 
 def divergence(losses: np.ndarray, expected: np.ndarray) -> np.ndarray:

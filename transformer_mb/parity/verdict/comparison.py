@@ -27,7 +27,7 @@ from .limits import (
     ByArray,
     Draws,
     Errors,
-    Judgement,
+    Verdict,
     errors,
     gradient_errors,
     judge,
@@ -168,7 +168,7 @@ class Comparison:
         """The comparison that a column is judged by."""
         return self
 
-    def judged_by_few_draws(self, row: str, off: ByArray) -> Judgement:
+    def judged_by_few_draws(self, row: str, off: ByArray) -> Verdict:
         """Judge by the draws that every cell has, whatever more would say."""
         return judge(row, self.judged_in, worst_errors(off.values()), self.baseline(row), off)
 
@@ -264,21 +264,21 @@ class Comparison:
         off = self.errors_of(got)
         return [self._on_either_side(cell.row, off[cell.row], got).of(cell, backend) for cell in self.cells(backend)]
 
-    def _on_either_side(self, row: str, off: ByArray, got: Arrays) -> Judgement:
+    def _on_either_side(self, row: str, off: ByArray, got: Arrays) -> Verdict:
         """Judge what fails in float32 again by the exact result on its side of ReLUs' kinks; limits stay as they are.
 
         An input that is within rounding of zero counts as on the other side where that brings the exact result nearer.
         """
-        judgement = self._judged(row, off)
-        if judgement.passed or not self._may_jump([row]) or not np.isfinite(judgement.error):
-            return judgement
+        verdict = self._judged(row, off)
+        if verdict.passed or not self._may_jump([row]) or not np.isfinite(verdict.error):
+            return verdict
         flipped: list[Unit] = []
         for unit in self._near_kinks[:UNITS]:
             other = self._errors(self.request, got, answer_with(self.request, [*flipped, unit]))[row]
             if worst_errors(other.values()).norm < worst_errors(off.values()).norm:
                 flipped, off = [*flipped, unit], other
         if not flipped:
-            return judgement
+            return verdict
         again = self._judged(row, off)
         return replace(again, reason=f"{again.reason}; ReLU's kinks on their other side: {len(flipped)}")
 
@@ -286,7 +286,7 @@ class Comparison:
     def _near_kinks(self) -> list[Unit]:
         return near_kinks(self.request)
 
-    def _judged(self, row: str, off: ByArray) -> Judgement:
+    def _judged(self, row: str, off: ByArray) -> Verdict:
         return judge_by_draws(row, self.judged_in, worst_errors(off.values()), partial(self.baseline, row), off)
 
 

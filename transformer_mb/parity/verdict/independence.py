@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..computing.mask_reading import DROPPED, KEPT, UNREAD
-from .limits import Judgement
+from .limits import Verdict
 
 FALSE_ALARM = 1e-6  # q: at most one run of a column in a million
 
@@ -45,14 +45,14 @@ def surprises(true: np.ndarray, n: np.ndarray, probability: np.ndarray) -> np.nd
     return n * sum(part * np.log(np.where(part > 0.0, part, 1.0) / of) for part, of in terms)
 
 
-def judge_masks(masks: Mapping[str, np.ndarray], rates: Mapping[str, float]) -> Judgement:
+def judge_masks(masks: Mapping[str, np.ndarray], rates: Mapping[str, float]) -> Verdict:
     """Judge masks by site, [seeds, steps, parts, rows, ...] of KEPT, DROPPED and UNREAD, and the rate of each site."""
     pair, pairs = _most_surprising_pair(masks, rates)
     counts = [count for count in (*_kept(masks, rates), *_neighbors(masks, rates), pair) if count.n]
     number = len(counts) - 1 + pairs
     limit = math.log(2.0 * number / FALSE_ALARM)
     worst = max(counts, key=lambda count: count.surprise)
-    return Judgement(worst.surprise <= limit, worst.surprise, limit, f"{worst}; the most surprising of {number} counts")
+    return Verdict(worst.surprise <= limit, worst.surprise, limit, f"{worst}; the most surprising of {number} counts")
 
 
 def _kept(masks: Mapping[str, np.ndarray], rates: Mapping[str, float]) -> Iterator[Count]:

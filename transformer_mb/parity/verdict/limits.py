@@ -144,7 +144,7 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Verdict:
     """``reason`` is the figure with what makes it fine or not; ``by_norm`` the limit by norm, whichever figure was told."""
 
     passed: bool
@@ -168,14 +168,14 @@ FIGURES = {"norm": "by norm", "element": "in one element"}
 TIMES = {"norm": 1.0, "element": TIMES_NORM}  # of a fixed limit
 
 
-def judge(row: str, dtype: str, errors: Errors, baseline: Baseline, arrays: ByArray = MappingProxyType({})) -> Judgement:
-    """Hold both figures of an error to the limits of their row and dtype: the judgement on the one that takes most of its own.
+def judge(row: str, dtype: str, errors: Errors, baseline: Baseline, arrays: ByArray = MappingProxyType({})) -> Verdict:
+    """Hold both figures of an error to the limits of their row and dtype: the verdict on the one that takes most of its own.
 
     So are those of the answer's ``arrays``, where the baseline has them. What is not finite never passes, on either side.
     """
     yardsticks = chain(baseline.numpy, baseline.rounding, baseline.copies, *baseline.arrays.values())
     if not np.isfinite([*errors, *yardsticks]).all():
-        return Judgement(False, errors.norm, float("nan"), f"not finite: the error is {errors.norm:.1e}, its {baseline}")
+        return Verdict(False, errors.norm, float("nan"), f"not finite: the error is {errors.norm:.1e}, its {baseline}")
     whole = [_judge(row, dtype, figure, errors, baseline) for figure in FIGURES]
     found = [*whole, *(_by_array(dtype, arrays, baseline.arrays) if len(baseline.arrays) > 1 else ())]
     return replace(sorted(found, key=lambda one: one.share)[-1], by_norm=whole[0].limit)
@@ -183,11 +183,11 @@ def judge(row: str, dtype: str, errors: Errors, baseline: Baseline, arrays: ByAr
 
 def judge_by_draws(
     row: str, dtype: str, errors: Errors, baseline: Callable[..., Baseline], arrays: ByArray = MappingProxyType({})
-) -> Judgement:
+) -> Verdict:
     """Judge by the baseline; what is over its limit by little is judged again by that of ``MORE_COPIES``."""
-    judgement = judge(row, dtype, errors, baseline(), arrays)
-    if judgement.passed or not judgement.share <= JUDGED_AGAIN:
-        return judgement
+    verdict = judge(row, dtype, errors, baseline(), arrays)
+    if verdict.passed or not verdict.share <= JUDGED_AGAIN:
+        return verdict
     return judge(row, dtype, errors, baseline(copies=MORE_COPIES), arrays)
 
 
@@ -216,7 +216,7 @@ def least_measure(row: str, dtype: str) -> float:
     return FLOOR_EPS * EPS["float32"] if LADDER[row].measured == "loss" else EPS[dtype]
 
 
-def _by_array(dtype: str, arrays: ByArray, numpy: ByArray) -> Iterator[Judgement]:
+def _by_array(dtype: str, arrays: ByArray, numpy: ByArray) -> Iterator[Verdict]:
     """Judge per figure the array that is furthest off by its own yardstick, and all of them together."""
     names = list(numpy)
     for number, words in enumerate(FIGURES.values()):
@@ -226,18 +226,18 @@ def _by_array(dtype: str, arrays: ByArray, numpy: ByArray) -> Iterator[Judgement
         worst_one = int(ratios.argmax())
         ratio, error = float(ratios[worst_one]), float(off[worst_one])
         text = f"{error:.1e} {words} of {names[worst_one]}; {ratio:.2g}x rounded NumPy there; limit {TIMES_ONE_ARRAY:g}x"
-        yield Judgement(ratio <= TIMES_ONE_ARRAY, error, float(TIMES_ONE_ARRAY * own[worst_one]), text)
+        yield Verdict(ratio <= TIMES_ONE_ARRAY, error, float(TIMES_ONE_ARRAY * own[worst_one]), text)
         ratio, error = _root_mean_square(ratios), _root_mean_square(off)
         text = f"{error:.1e} {words} over {len(names)} arrays; {ratio:.2g}x rounded NumPy in each; limit {TIMES_ROUNDED:g}x"
         limit = TIMES_ROUNDED * error / ratio if ratio else TIMES_ROUNDED * _root_mean_square(own)
-        yield Judgement(ratio <= TIMES_ROUNDED, error, limit, text)
+        yield Verdict(ratio <= TIMES_ROUNDED, error, limit, text)
 
 
 def _root_mean_square(values: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-def _judge(row: str, dtype: str, figure: str, errors: Errors, baseline: Baseline) -> Judgement:
+def _judge(row: str, dtype: str, figure: str, errors: Errors, baseline: Baseline) -> Verdict:
     error, numpy, copies = (getattr(pair, figure) for pair in (errors, baseline.numpy, baseline.copies))
     if dtype == "float64":
         # Ill-conditioned rows: what their inputs lose in the last place, the proof allows them to lose.
@@ -249,7 +249,7 @@ def _judge(row: str, dtype: str, figure: str, errors: Errors, baseline: Baseline
         measure, cap = worst([numpy, least_measure(row, dtype)]), _cap(row, dtype, figure, baseline)
         limit = cap if cap < TIMES_ROUNDED * measure else TIMES_ROUNDED * measure
         why = f"limit {cap:g}" if limit == cap else f"{error / measure:.2g}x rounded NumPy; limit {TIMES_ROUNDED:g}x"
-    return Judgement(error <= limit, error, limit, f"{error:.1e} {FIGURES[figure]}; {why}")
+    return Verdict(error <= limit, error, limit, f"{error:.1e} {FIGURES[figure]}; {why}")
 
 
 def _cap(row: str, dtype: str, figure: str, baseline: Baseline) -> float:
