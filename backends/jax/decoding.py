@@ -16,7 +16,6 @@ from transformer_mb.decoding.sampling import Truncation
 
 from .cache import BlockCache
 from .model import EncoderDecoder
-from .sampling import drawn, uniforms
 from .shortcuts.compilation import Program
 from .shortcuts.compiled import Structure, product_precision, split
 
@@ -171,3 +170,28 @@ def _beam_step(
     # top_k promises the lower id first, but takes -0.0 for less than 0.0.
     _, ids = jax.lax.top_k(jnp.where(logits == 0.0, 0.0, logits), min(count, logits.shape[-1]))
     return jnp.take_along_axis(log_probs, ids, axis=-1), ids, weights, state
+
+
+def uniforms(seeds: Array, steps: int) -> Array:
+    """[B, steps] float32 below 1, each row by its own seed [B, 2]."""
+
+    def row(seed: Array) -> Array:
+        return jax.random.uniform(jax.random.wrap_key_data(seed, impl="threefry2x32"), (steps,), jnp.float32)
+
+    return jax.vmap(row)(seeds.astype(jnp.uint32))
+
+
+def drawn(logits: Array, uniform: Array, truncation: Truncation) -> Array:
+    """Ids [B] by logits [B, V] and numbers [B]: the first of the likeliest whose probabilities sum to more than the number."""
+    logits = logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
+    ids = jnp.argsort(logits, axis=-1, stable=True, descending=True)  # of equal logits the lowest id first
+    falling = jnp.take_along_axis(logits, ids, axis=-1)
+    weights = jnp.exp((falling - falling[:, :1]) / truncation.temperature)
+    weights = jnp.where(jnp.arange(weights.shape[-1]) < truncation.top_k, weights, 0.0)
+    before = jnp.cumsum(weights, axis=-1) - weights
+    weights = jnp.where(before < truncation.top_p * weights.sum(axis=-1, keepdims=True), weights, 0.0)
+    total = jnp.cumsum(weights, axis=-1)
+    place = (total <= uniform[:, None] * total[:, -1:]).sum(axis=-1)
+    # Rounding may end the sum a little late, among tokens that were cut.
+    place = jnp.minimum(place, (weights > 0.0).sum(axis=-1) - 1)
+    return jnp.take_along_axis(ids, place[:, None], axis=-1)[:, 0]

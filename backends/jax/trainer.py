@@ -20,10 +20,9 @@ from .dropout import injected_dropout, seeded_dropout
 from .linear import reverse_mode, round_products
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
-from .optimizers import build_optimizer, clip_gradients
+from .optimizers import Recipe, build_optimizer, clip_gradients
 from .shortcuts.compilation import Program, compiled
 from .shortcuts.compiled import Structure, at_least_float32, product_precision, split
-from .shortcuts.recipe import Recipe
 from .weights import array_like, named_parameters
 
 # What optax calls the moments.

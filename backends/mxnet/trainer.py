@@ -20,10 +20,10 @@ from .dropout import dropouts, injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
+from .shortcuts.calls import settings_within
 from .shortcuts.inputs import Inputs, shapes_of, split
 from .shortcuts.tape import compiled
 from .shortcuts.threads import suit
-from .shortcuts.watched import settings_within
 from .weights import named_parameters
 
 # How many arrays MXNet's fused update takes; more of them overwrite its memory.

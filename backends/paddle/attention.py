@@ -19,7 +19,7 @@ from transformer_mb.masks import causal_mask
 from .dropout import Dropout
 from .given import attention_mask, features, floats, known_sizes, lengths
 from .linear import Linear
-from .shortcuts.axes import swap_axes
+from .shortcuts import swap_axes
 
 
 def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:

@@ -14,10 +14,8 @@ from transformer_mb.decoding.sampling import Truncation
 from transformer_mb.decoding.session import EagerSession
 
 from .model import EncoderDecoder
-from .sampling import drawn, uniforms
 from .shortcuts.decoding_steps import DecodingSteps
-from .shortcuts.encoding import encode
-from .shortcuts.prepared_layers import is_plain
+from .shortcuts.prepared_layers import encode, is_plain
 from .shortcuts.threads import suit
 
 
@@ -84,3 +82,26 @@ class BeamDecoder(EagerSession):
 
 def _wide(logits: Tensor) -> Tensor:
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+
+def uniforms(seeds: np.ndarray, steps: int, device: torch.device) -> Tensor:
+    """[B, steps] float32 below 1, each row by its own seed [B, 2]."""
+    rows = torch.empty(len(seeds), steps, device=device)
+    for row, (high, low) in zip(rows, seeds.tolist(), strict=True):
+        row.uniform_(generator=torch.Generator(device).manual_seed(high << 31 | low))
+    return rows
+
+
+def drawn(logits: Tensor, uniform: Tensor, truncation: Truncation) -> Tensor:
+    """Ids [B] by logits [B, V] and numbers [B]: the first of the likeliest whose probabilities sum to more than the number."""
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    falling, ids = logits.sort(dim=-1, descending=True, stable=True)  # of equal logits the lowest id first
+    weights = torch.exp((falling - falling[:, :1]) / truncation.temperature)
+    weights[:, truncation.top_k :] = 0.0
+    before = weights.cumsum(dim=-1) - weights
+    weights = weights.masked_fill(before >= truncation.top_p * weights.sum(dim=-1, keepdim=True), 0.0)
+    total = weights.cumsum(dim=-1)
+    place = (total <= uniform[:, None] * total[:, -1:]).sum(dim=-1)
+    # Rounding may end the sum a little late, among tokens that were cut.
+    place = torch.minimum(place, (weights > 0.0).sum(dim=-1) - 1)
+    return ids.gather(-1, place[:, None])[:, 0]

@@ -168,7 +168,7 @@ INJECTED = {
 
 @pytest.mark.parametrize("name", INJECTED)
 def test_injected_masks(name, backend, reference, rng):
-    from transformer_mb.parity.rows.models import random_weights
+    from transformer_mb.parity.rows.drawn_values import random_weights
 
     arguments, shapes, sites = INJECTED[name]
     options = {"dropout": 0.5} if name == "PositionWiseFFN" else {}

@@ -100,7 +100,7 @@ def call_of(layer):
     return next(name for name in ("call", "forward", "__call__") if name in vars(type(layer)))
 
 
-@pytest.mark.parametrize(("side", "shortcut"), [("encoder", "encoding"), ("decoder", "decoding_steps")])
+@pytest.mark.parametrize(("side", "shortcut"), [("encoder", "prepared_layers"), ("decoder", "decoding_steps")])
 def test_a_shortcut_is_taken(backend, backend_name, side, shortcut, monkeypatch):
     if find_spec(f"transformer_mb.backends.{backend_name}.shortcuts.{shortcut}") is None:
         pytest.skip("what is compiled calls the blocks")

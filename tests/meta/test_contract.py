@@ -39,6 +39,7 @@ EXTRA_NAMES = {
     ("tensorflow", "named_variables"): "variables one by one, of which Keras may have added some to a layer (LoRA)",
     ("tensorflow", "check_room"): "positions that are a tensor in a graph",
     ("jax", "array_like"): "a copy where another array lies: JAX may share memory that a donated buffer overwrites",
+    ("jax", "Recipe"): "the numbers of an update as inputs, which jax.jit would hold as constants of what it compiles",
     ("mxnet", "to_device"): "an array on a device, seven times faster than mxnet.np.array",
     ("mxnet", "as_int64"): "counts and places in a dtype in which sums do not wrap, which MXNet does not choose by itself",
     ("mxnet", "TiedDense"): "a projection by a table, of which a shortcut asks whether it is one",

@@ -197,7 +197,7 @@ def test_adams_corrections_have_all_digits_of_float32():
     program = """
 import jax, numpy as np
 from transformer_mb.backends.jax.optimizers import build_optimizer
-from transformer_mb.backends.jax.shortcuts.recipe import Recipe
+from transformer_mb.backends.jax.optimizers import Recipe
 from transformer_mb.trainer import TrainerOptions
 gradient, m, v = np.linspace(-2, 2, 64, dtype=np.float32), 0.0, 0.0
 transformation, state = build_optimizer({"W": jax.numpy.zeros(64)}, Recipe.of(TrainerOptions(optimizer="adam")))

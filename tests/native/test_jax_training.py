@@ -16,9 +16,8 @@ from native.small import ONE_LAYER
 from transformer_mb.backends.jax import EncoderBlock, MaskedSoftmaxCELoss, settings, trainer
 from transformer_mb.backends.jax.dropout import _draw
 from transformer_mb.backends.jax.linear import batched_product, reverse_mode, round_products
-from transformer_mb.backends.jax.optimizers import build_optimizer
+from transformer_mb.backends.jax.optimizers import Recipe, build_optimizer
 from transformer_mb.backends.jax.shortcuts.compiled import product_precision
-from transformer_mb.backends.jax.shortcuts.recipe import Recipe
 from transformer_mb.batch import Batch
 from transformer_mb.trainer import TrainerOptions
 

@@ -11,7 +11,6 @@ import transformer_mb as tmb
 from transformer_mb.backends.torch import DotProductAttention, PositionWiseFFN
 from transformer_mb.backends.torch.dropout import Dropout
 from transformer_mb.backends.torch.shortcuts import decoding_steps, one_row, prepared_layers
-from transformer_mb.backends.torch.shortcuts import encoding as encoding_module
 from transformer_mb.backends.torch.shortcuts.composed_attention import ComposedAttention
 from transformer_mb.backends.torch.shortcuts.threads import _openmp, suit
 from transformer_mb.batch import Batch
@@ -111,7 +110,7 @@ def test_a_short_source_is_encoded_in_eight_bits_as_the_encoder_does(variant, mo
         expected = model.encoder(source, lens)
         for block in model.encoder.blks:
             monkeypatch.setattr(type(block), "forward", None)  # the layers' own way is not the one that is taken
-        got = encoding_module.encode(model.encoder, source, lens)
+        got = prepared_layers.encode(model.encoder, source, lens)
     exact = 2e-2  # masked positions, which differ, decide about a range of all positions
     for row, length in enumerate(lens):
         torch.testing.assert_close(got[row, :length], expected[row, :length], rtol=0, atol=exact * float(expected.abs().max()))

@@ -6,14 +6,16 @@ Checks, masks and states of every layer take Python longer than the processor ta
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, _C_ops, nn
+
+from transformer_mb.decoding.through import through
 
 from ..attention import DotProductAttention, MultiHeadAttention
 from ..decoder import DecoderBlock, TransformerDecoder
@@ -23,7 +25,7 @@ from ..encoder import EncoderBlock, TransformerEncoder
 from ..feed_forward import PositionWiseFFN
 from ..linear import Linear, TiedLinear
 from ..normalization import AddNorm, LayerNorm
-from . import axes
+from . import swap_axes as swapped_axes
 
 LAYERS = frozenset(
     (
@@ -91,7 +93,7 @@ def swap_axes(X: Tensor) -> Tensor:
     _, T, H, _ = X.shape
     if T == 1 or H == 1:
         return reshape(X, [0, H, T, -1])
-    return axes.swap_axes(X) if math.prod(X.shape) > EINSUM else paddle.transpose(X, [0, 2, 1, 3])
+    return swapped_axes(X) if math.prod(X.shape) > EINSUM else paddle.transpose(X, [0, 2, 1, 3])
 
 
 def product(*layers: nn.Layer) -> Product:
@@ -139,3 +141,38 @@ def positions(stack: SequenceEmbedding) -> Tensor:
         return stack.pos_embedding.weight
     stack.pos_encoding._match(stack.embedding.weight)
     return stack.pos_encoding.P
+
+
+def encode(encoder: TransformerEncoder, source: Tensor, hidden: Hidden | None) -> Tensor:
+    """[B, S] -> [B, S, D], what the encoder itself gives."""
+    B, S = source.shape
+    start = encoder.position_offset
+    X = F.embedding(source, encoder.embedding.weight) * encoder.scale + positions(encoder)[start : start + S]
+    if encoder.type_embedding is not None:
+        X = X + encoder.type_embedding.weight[0]
+    dtype = X.dtype
+    X = norm(encoder.embedding_norm, dtype)(reshape(X, [B * S, -1]))
+    blocks: Iterable[Any] = encoder.blks
+    for block in blocks:
+        X = _block(block, X, S, hidden)
+    return reshape(norm(encoder.norm, dtype)(X), [B, S, -1])
+
+
+def _block(block: EncoderBlock, X: Tensor, S: int, hidden: Hidden | None) -> Tensor:
+    """[B * S, D] -> [B * S, D]."""
+    ffn, norms = block.ffn, [norm(part.ln, X.dtype) for part in (block.addnorm1, block.addnorm2)]
+    sublayers = (
+        lambda X: _attend(block.attention, X, S, hidden),
+        lambda X: product(ffn.dense2)(ffn.activation(product(ffn.dense1)(X))),
+    )
+    return through(X, sublayers, norms, block.addnorm1.pre)
+
+
+def _attend(attention: MultiHeadAttention, X: Tensor, S: int, hidden: Hidden | None) -> Tensor:
+    heads = [-1, S, attention.num_heads, X.shape[1] // attention.num_heads]
+    queries, keys, values = (swap_axes(reshape(part, heads)) for part in projections(attention)(X))
+    queries = queries * (1.0 / math.sqrt(heads[-1]))
+    if hidden is not None:
+        values = values * hidden.values
+    Y = attend(queries, keys, values, None if hidden is None else hidden.scores)
+    return product(attention.W_o)(reshape(swap_axes(Y), X.shape))

@@ -11,7 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..attention import DotProductAttention, MultiHeadAttention
+from transformer_mb.decoding.through import through
+
+from ..attention import DotProductAttention, MultiHeadAttention, length_mask
 from ..decoder import DecoderBlock, TransformerDecoder
 from ..dropout import Dropout
 from ..embedding import Embedding, PositionalEncoding
@@ -74,3 +76,41 @@ def norm(layer: LayerNorm | None) -> Product:
         return layer.forward
     shape, weight, bias, eps = layer.norm_shape, layer.weight, layer.bias, layer.eps
     return lambda X: torch.layer_norm(X, shape, weight, bias, eps)
+
+
+FEW_TOKENS = 64  # with more of them what the layers compute takes longer than what they ask
+
+
+def encode(encoder: TransformerEncoder, source: Tensor, valid_lens: Tensor) -> Tensor:
+    """``encoder(source, valid_lens)`` of a checked source [B, S] in evaluation: [B, S, D]."""
+    if source.numel() > FEW_TOKENS or not is_plain(encoder):
+        return encoder(source, valid_lens)
+    B, S = source.shape
+    X = F.embedding(source, encoder.embedding.weight) * encoder.scale
+    if encoder.pos_encoding is not None:
+        encoder.pos_encoding._match(X)
+    table = encoder.pos_embedding.weight if encoder.pos_encoding is None else encoder.pos_encoding.P
+    X = X + table[encoder.position_offset : encoder.position_offset + S]
+    if encoder.type_embedding is not None:
+        X = X + encoder.type_embedding.weight[0]  # without token types every token is of type 0
+    X = norm(encoder.embedding_norm)(X)
+    mask = length_mask(valid_lens, (B, 1, S, S), X) if bool((valid_lens < S).any()) else None
+    for block in encoder.blks:
+        X = _block(block, X, mask)
+    return norm(encoder.norm)(X)
+
+
+def _block(block: EncoderBlock, X: Tensor, mask: Tensor | None) -> Tensor:
+    """[B, S, D] -> [B, S, D]."""
+    ffn, norms = block.ffn, [norm(part.ln) for part in (block.addnorm1, block.addnorm2)]
+    sublayers = (
+        lambda X: _attend(block, X, mask),
+        lambda X: ffn.dense2.forward(ffn.activation(ffn.dense1.forward(X))),
+    )
+    return through(X, sublayers, norms, block.addnorm1.pre)
+
+
+def _attend(block: EncoderBlock, X: Tensor, mask: Tensor | None) -> Tensor:
+    own, B = block.attention, len(X)
+    q, k, v = (heads(part.forward(X), B, own.num_heads) for part in (own.W_q, own.W_k, own.W_v))
+    return own.W_o.forward(attend(q, k, v, mask).transpose(1, 2).flatten(2))

@@ -30,7 +30,7 @@ THRESHOLDS: dict[str, dict[str, Any]] = {
         "attention.SHORT_ROW": 4,
         "shortcuts.composed_attention.SHORT_ROW": 4,
         "shortcuts.decoding_steps.JOINED": 8,
-        "shortcuts.encoding.FEW_TOKENS": 1,
+        "shortcuts.prepared_layers.FEW_TOKENS": 1,
         "shortcuts.one_row.LARGE_WEIGHT": 1,
         "shortcuts.prepared_layers.TURNED": range(1, 64),
     },

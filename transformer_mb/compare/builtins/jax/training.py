@@ -13,7 +13,7 @@ import numpy as np
 import optax
 from flax import nnx
 
-from transformer_mb.backends.jax.shortcuts.recipe import Recipe
+from transformer_mb.backends.jax.optimizers import Recipe
 
 from ..calls import Table
 from .arrays import called
