@@ -21,7 +21,7 @@ SAFE = {"label": r"[\w.+-]+(@[\w.+-]+)?", "ssh": r"(\w[\w.+-]*@)?[\w\[][\w.:\]-]
 
 @dataclass(frozen=True)
 class Column:
-    """One backend somewhere.
+    """A backend in an interpreter, on a host and a device.
 
     Args:
         label: its name, ``torch`` or ``torch@old``: what stands before the @ is the backend.
@@ -41,7 +41,7 @@ class Column:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether one was asked for."""
+        """Tell whether a GPU was asked for."""
         return (self.device or "").startswith(("cuda", "gpu"))
 
     @property
@@ -60,7 +60,7 @@ class Column:
             raise ParityError(f"The interpreter of {self.label} must be a path without '//' in it, got {self.python!r}.")
 
     def address(self, folder: Path) -> str:
-        """As execnet reads it: parts between double slashes, the interpreter split as a shell would."""
+        """Return the address as execnet reads it: parts between double slashes, the interpreter split as a shell would."""
         where = f"ssh={self.ssh}" if self.ssh else "popen"
         python = self.python or (None if self.ssh else sys.executable)
         parts = [where, f"id={self.label}", *([f"python={shlex.quote(python)}"] if python else [])]

@@ -1,4 +1,4 @@
-"""How a process ended, in the words that every message uses, and how long each may take."""
+"""The end of a process, in the words that every message uses, and the longest that each may take."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ CAUSES = {
 
 
 def ending(status: int | None, stderr: str = "", lines: int = 1) -> str:
-    """Such as "ended with status 1; its stderr ends with: ...".
+    """Return words such as "ended with status 1; its stderr ends with: ...".
 
     Args:
-        status: as ``subprocess`` gives it, negative for a signal; None where nobody knows it.
+        status: as ``subprocess`` gives it, negative for a signal; None where it is not known.
         lines: how many of the last lines of ``stderr`` are told.
     """
     if status is None:

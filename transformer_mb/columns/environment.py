@@ -22,5 +22,5 @@ SETTINGS = {
 
 
 def settings(threads: int = 1) -> dict[str, str]:
-    """Return SETTINGS with so many threads for arithmetic."""
+    """Return SETTINGS with this number of threads for arithmetic."""
     return SETTINGS | {name: str(threads) for name in SETTINGS if name.endswith("THREADS")}

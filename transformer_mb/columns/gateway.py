@@ -36,7 +36,7 @@ inside.serve(channel, module, arguments)
 
 
 def require_execnet() -> None:
-    """Raises ParityError with the line that installs it."""
+    """Refuse, with ParityError and the line that installs it, to go on without execnet."""
     try:
         import execnet  # noqa: F401
     except ImportError:
@@ -47,7 +47,7 @@ def require_execnet() -> None:
 
 @contextmanager
 def _deaf_to_ctrl_c() -> Iterator[None]:
-    """A process that is started inside the block does not notice Ctrl-C: whoever started it decides about its end."""
+    """Let a process that is started inside the block not notice Ctrl-C: its parent decides about its end."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -124,7 +124,7 @@ class Gateway:
 
     @contextmanager
     def _limited(self) -> Iterator[None]:
-        """What is done inside may wait for the process, which is killed where that takes too long."""
+        """Kill the process where what is done inside takes too long."""
 
         def end() -> None:
             self.late = True
@@ -143,7 +143,7 @@ class Gateway:
         raise WorkerError(self.dead)
 
     def _not_started(self, error: Exception) -> str:
-        """In words, with whatever it has printed: of an interpreter that is none, execnet says nothing."""
+        """Say why, with all that was printed: of an interpreter that is none, execnet says nothing."""
         if self.started is None:
             return f"could not be started: {error}"
         status = None if self.late else self.started.ended_within(1.0)

@@ -1,4 +1,4 @@
-"""The inside of a column's process: it answers until its channel closes, and does not outlive whoever started it."""
+"""Code inside a column's process: it answers until its channel closes, and does not outlive its parent."""
 
 from __future__ import annotations
 

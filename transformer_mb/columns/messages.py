@@ -1,4 +1,4 @@
-"""What travels between processes: JSON and named arrays as safetensors, so that nothing is unpickled on the way."""
+"""Messages between processes: JSON and named arrays as safetensors, so that nothing is unpickled on the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One call in a process of its own, started for it: a loader that crashes, hangs or leaks ends only itself."""
+"""A call in a process of its own, started for it: a loader that crashes, hangs or leaks ends only itself."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _run(arguments: list[str], folder: Path, environment: Mapping[str, str], tim
 
 
 def answer(function: str, folder: str, parent: str, name: str) -> None:
-    """What the new process does."""
+    """Run as the new process: call the function, and leave its answer or its error."""
     end_with_parent(int(parent))
     module, attribute = function.split(":")
     run = getattr(importlib.import_module(module), attribute)

@@ -14,7 +14,7 @@ BEFORE_NAME = re.compile(r",(?=[\w.+@ -]+=)")  # a comma that a NAME= follows
 
 
 def names(option: str, given: Sequence[str] | None, known: Sequence[str], everything: Callable[[], Sequence[str]]) -> list[str]:
-    """What an option lists, by commas or by being repeated; ``everything()`` where it is not given.
+    """Return the names that an option lists, by commas or by being repeated; ``everything()`` where it is not given.
 
     Raises ParityError for a list without a name, and for names that are not ``known`` before their @.
     """
@@ -31,7 +31,7 @@ def names(option: str, given: Sequence[str] | None, known: Sequence[str], everyt
 
 
 def offering(backends: Sequence[str], dtypes: Sequence[str]) -> list[str]:
-    """Those that have one of the dtypes, as far as is known before they run."""
+    """Return the backends that have one of the dtypes, as far as is known before they run."""
     from ..registry import entries
 
     return [name for name in backends if not entries()[name].dtypes or set(dtypes) & set(entries()[name].dtypes)]
@@ -44,7 +44,7 @@ def parsed_columns(
     pythons: Sequence[str] = (),
     hosts: Sequence[str] = (),
 ) -> list[Column]:
-    """One per column. Columns that only ``--python`` or ``--ssh`` name are added to those asked for.
+    """Return the columns; those that only ``--python`` or ``--ssh`` name are added to those asked for.
 
     NumPy computes on the CPU alone, beside other frameworks also where they are all given another device.
     """

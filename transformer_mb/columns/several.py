@@ -17,10 +17,10 @@ Began = Callable[[Gateway], None]
 
 
 def by_processes(work: Callable[[Item, Began], Result], items: Iterable[Item]) -> list[Result]:
-    """``work`` of each item, in their order, in as many threads at a time as there are processors.
+    """Return ``work`` of each item, in their order, done in as many threads at a time as there are processors.
 
     It gives its second argument to each Gateway that it makes, as ``on_process``. An error of one, and Ctrl-C, is raised once
-    the processes of all are killed: nobody waits for what they were asked.
+    the processes of all are killed.
     """
     begun: list[Gateway] = []
     abandoned = Event()

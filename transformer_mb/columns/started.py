@@ -36,7 +36,7 @@ class Started:
             self.process.kill()
 
     def printed(self) -> str:
-        """What it has written to its standard output, which carries answers."""
+        """Return what it has written to its standard output, which carries answers."""
         text = (self.heard.begun + self.heard.rest()).decode("utf-8", "replace")
         return " | ".join(line.strip() for line in text.splitlines() if line.strip())
 
@@ -54,7 +54,7 @@ class _Heard:
         return got
 
     def rest(self) -> bytes:
-        """What is there now, without waiting for more."""
+        """Return what is there now, without waiting for more."""
         with suppress(OSError, ValueError):
             os.set_blocking(self.stream.fileno(), False)
             return bytes(self.stream.read1(HEARD) or b"")

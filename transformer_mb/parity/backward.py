@@ -33,7 +33,7 @@ BLOCK = re.compile(r"(encoder|decoder)\.blks\.block\d+")
 
 @dataclass(eq=False)
 class Sublayer:
-    """One step of the reference's forward pass, and once backward has passed it, the gradient of its output."""
+    """A step of the reference's forward pass, and once backward has passed it, the gradient of its output."""
 
     path: str
     request: Request

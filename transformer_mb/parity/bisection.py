@@ -41,7 +41,7 @@ def can_bisect(experiment: Any) -> bool:
 
 @dataclass
 class Node:
-    """One part of the model: the verdict on the reference's input, and the error of its output from its own.
+    """A part of the model: the verdict on the reference's input, and the error of its output from its own.
 
     That is None for a part that was run once more, in another way of the failed model.
     """
@@ -143,7 +143,7 @@ def _inherited(request: Request, config: TransformerConfig, batch: Arrays, ask: 
 
 
 def _drawn(nodes: list[Node], first: str | None) -> list[str]:
-    """One line per sublayer, those of a block indented; the block itself follows them."""
+    """Return a line per sublayer, those of a block indented; the block itself follows them."""
     lines = []
     for node in nodes:
         inherited = "" if node.inherited is None else f"; inherited {node.inherited:.1e}"

@@ -16,7 +16,7 @@ Ask = Callable[[Request], Mapping[str, np.ndarray]]
 
 
 class Cell(NamedTuple):
-    """One question to all backends that have the dtype."""
+    """A question to all backends that have the dtype."""
 
     row: str
     case: str

@@ -1,4 +1,4 @@
-"""One backend from its start to its end: its cells, where its failed models first differ, and its negative controls."""
+"""A column from its start to its end: its cells, where its failed models first differ, and its negative controls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GRACE = 0.3
 
 
 class ColumnRun:
-    """One backend's side of a run. ``dtypes`` are those that it must offer, until its worker says more."""
+    """A column's side of a run. ``dtypes`` are those that it must offer, until its worker says more."""
 
     def __init__(self, column: Column, run: Run):
         self.column, self.shared, self.label = column, run, column.label

@@ -14,7 +14,7 @@ from ..built_in import EVERY_DTYPE, PLAIN_DTYPES
 
 @dataclass(frozen=True)
 class Row:
-    """One row.
+    """A row of the ladder.
 
     Args:
         name: as results and reports have it.

@@ -79,7 +79,7 @@ SHARE = 0.5  # of the whole matrix PyTorch, TensorFlow, Paddle, MXNet and JAX ha
 
 
 def sentences(results: Iterable[Result]) -> list[str]:
-    """One for each column but NumPy's own, which is the reference's code, that has the same bits in most float64 cells."""
+    """Return a sentence for each column, but NumPy's own, that has the same bits as the reference in most float64 cells."""
     errors: dict[str, list[float]] = {}
     for result in results:
         measured = result.error is not None and LADDER[result.row].measured != "bits"

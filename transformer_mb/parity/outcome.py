@@ -92,7 +92,7 @@ def is_own(backend: str) -> bool:
 
 
 class Watcher:
-    """Is told how a run goes, by several threads. This one does not care."""
+    """A listener that is told how a run goes, by several threads. This one does nothing."""
 
     def planned(self, cells: Mapping[str, int]) -> None:
         """The number of cells to execute, by column; told again when a worker offers more or less."""

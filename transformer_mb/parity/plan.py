@@ -121,7 +121,7 @@ class Plan:
         return [e for e in experiments if e in taken]
 
     def _first_of_each_row(self, experiments: list[Experiment]) -> list[Experiment]:
-        """And of each dtype. A hand-over needs the others' results, and so has to be selected."""
+        """Return the first experiment of each row and dtype. A hand-over, which needs other results, is to be selected."""
         first: dict[tuple[str, str], Experiment] = {}
         for experiment in experiments:
             if not experiment.after or experiment in self.experiments:
@@ -135,7 +135,7 @@ class Plan:
         return [cell for cell in cells if cell.dtype in dtypes and self.selection.takes(cell)]
 
     def check(self) -> None:
-        """Raises ParityError when a pattern of the selection takes no cell."""
+        """Refuse, with ParityError, a selection of which a pattern takes no cell."""
         if self.selection.part != WHOLE:
             Plan(replace(self.selection, part=WHOLE, controls=False), self.backends, self.on_gpu).check()
             return

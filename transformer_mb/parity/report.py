@@ -76,7 +76,7 @@ def _finite(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_junit(path: Path, outcome: Outcome) -> None:
-    """One test case per cell, as CI servers read them; what else keeps the run from holding is an error of its own."""
+    """Write a test case per cell, as CI servers read them; what else keeps the run from holding is an error of its own."""
     errors = {f"{one.control} in {one.row}: {one.case} [{one.dtype}], {one.backend}": one.reason for one in outcome.missed}
     errors |= {sentence.partition(" executed")[0]: sentence for sentence in outcome.idle}
     if (interrupted := interruption(outcome)) is not None:

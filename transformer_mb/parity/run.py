@@ -41,7 +41,7 @@ class Run:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def check(self) -> None:
-        """Raises Stopped when the run was abandoned."""
+        """Raise Stopped when the run was abandoned."""
         if self.stopped.is_set():
             raise Stopped
 
@@ -53,7 +53,7 @@ class Run:
             yield self.outcome
 
     def abandon(self) -> None:
-        """End the workers: what is still being asked of them, nobody waits for."""
+        """End the workers: what is still being asked of them is not waited for."""
         with self.lock:
             self.stopped.set()
         self.barrier.abort()

@@ -69,7 +69,7 @@ def part_of(text: str) -> tuple[int, int]:
 
 
 def check_patterns(patterns: Sequence[str], ids: Sequence[str], others: Sequence[str]) -> None:
-    """Raises ParityError for a pattern that takes nothing, and says what it may have meant.
+    """Refuse, with ParityError, a pattern that takes nothing, and say what it may have meant.
 
     Args:
         ids: of the cells that the columns and dtypes of this run have. others: of those that other runs have.

@@ -70,7 +70,7 @@ class Worker:
 
     @property
     def dead(self) -> str | None:
-        """How it ended, once a request has found that it has."""
+        """Say how it ended, once a request has found that it has."""
         return self.gateway.dead
 
     def ask(self, request: Request) -> dict[str, Any]:

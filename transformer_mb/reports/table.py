@@ -59,7 +59,7 @@ def bullets(lines: Iterable[str]) -> str:
 
 
 def table_console() -> Console:
-    """As wide as the terminal, as rich finds it, and no wider than can be read; no text is read as markup."""
+    """Return a console as wide as the terminal, as rich finds it, and no wider than can be read; text is no markup."""
     from rich.console import Console
 
     console = Console(highlight=False, markup=False)
@@ -68,7 +68,7 @@ def table_console() -> Console:
 
 
 def matrix_console() -> Console:
-    """As wide as the terminal; in a file, wide enough for the columns of six backends. No text is read as markup."""
+    """Return a console as wide as the terminal; in a file, wide enough for the columns of six backends. Text is no markup."""
     from rich.console import Console
 
     return Console(markup=False, width=None if Console().is_terminal else WIDEST_MATRIX)

@@ -32,7 +32,7 @@ CELLS = "stepwise *|optimizer step*|greedy tokens*"  # training and decoding: fe
 
 @dataclass(frozen=True)
 class Version:
-    """One column: what is installed there, and what was measured.
+    """A column with what is installed there and what was measured.
 
     Args:
         label: ``torch`` or ``torch@old``. packages: versions by name, with the interpreter's own.
@@ -67,7 +67,7 @@ class Versions:
 
 
 def check_columns(columns: Sequence[Column]) -> None:
-    """Raises ConfigError where they are not two or more of one framework."""
+    """Refuse, with ConfigError, columns that are not two or more of one framework."""
     labels = ", ".join(column.label for column in columns)
     if len(columns) < 2 or len({column.backend for column in columns}) > 1:
         raise ConfigError(f"compare versions must be given at least two columns of one framework, got {labels or 'none'}.")
@@ -102,7 +102,7 @@ def versions(
 
 
 def _speed(column: Column, timeout: float) -> tuple[dict[str, str], dict[str, float | str]]:
-    """One column after the other, so that none slows another."""
+    """Measure one column after the other, so that none slows another."""
     with (
         tempfile.TemporaryDirectory() as folder,
         column.open(speed.__name__, (column.backend,), Path(folder), timeout) as process,

@@ -44,7 +44,7 @@ CAUSES = {
 
 
 def packages(comparison: Versions) -> list[Row]:
-    """Those whose versions differ, and the interpreters."""
+    """Return the packages whose versions differ, and the interpreters."""
     names = dict.fromkeys(name for one in comparison.versions for name in one.packages)
     rows = [(name, *(one.packages.get(name, "none") for one in comparison.versions)) for name in names]
     return [row for row in rows if len(set(row[1:])) > 1]

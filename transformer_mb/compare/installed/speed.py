@@ -51,7 +51,7 @@ def begin(framework: str) -> tuple[Iterator[str], Callable[[str], str]]:
 
 
 def packages(framework: str) -> Mapping[str, str]:
-    """The versions of what is installed of it; a framework of somebody's own has NumPy's alone."""
+    """Return the versions of what is installed of it; a framework of another package has NumPy's alone."""
     found = {}
     for name in (*PACKAGES.get(framework, ()), "numpy"):
         try:

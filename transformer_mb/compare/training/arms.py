@@ -1,4 +1,4 @@
-"""One arm trained: the job that every effect is measured on, from initial weights as a framework's own layers have them."""
+"""The training of an arm: the job of every effect, from initial weights as a framework's own layers have them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Corpus(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """What a training leaves: the held-out loss in nats per token, and the weights."""
+    """Results of a training: the held-out loss in nats per token, and the weights."""
 
     loss: float
     weights: dict[str, np.ndarray]

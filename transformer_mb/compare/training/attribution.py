@@ -1,4 +1,4 @@
-"""Which of a framework's own parts makes a difference: one switch at a time, from both ends.
+"""Attribution of a difference to a framework's own parts: one switch at a time, from both ends.
 
 From the injected training one switch is turned to the framework's own (``added``), and from the native training one is turned
 back (``removed``). A part that acts by itself shows in the first; one that acts only in company, in the second.
@@ -26,7 +26,7 @@ METRIC = "mean log loss"  # every step counts, so that it has the least noise
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """What one switch does to a column's mean log loss: own part minus injected one.
+    """The effect of one switch on a column's mean log loss: own part minus injected one.
 
     Attributes:
         way: ``added`` to the injected training, or ``removed`` from the native one.
@@ -48,19 +48,19 @@ class Effect:
 
 
 def own_switches(without: Mapping[str, str]) -> frozenset[str]:
-    """Those that a framework has something of its own for."""
+    """Return the switches that a framework has something of its own for."""
     return NATIVE - set(without)
 
 
 def states(without: Mapping[str, str]) -> list[frozenset[str]]:
-    """Which own parts each training of the attribution has: all and none of them first."""
+    """Return the own parts that each training of the attribution has: all and none of them first."""
     own = own_switches(without)
     alone = [frozenset({one}) for one in sorted(own)]
     return list(dict.fromkeys([own, INJECTED, *alone, *(own - one for one in alone)]))
 
 
 def effects(column: str, runs: Sequence[Run], reference: Sequence[float], margin: float = MARGIN) -> list[Effect]:
-    """Of every switch that the runs vary, in both directions.
+    """Return the effects of every switch that the runs vary, in both directions.
 
     Args:
         runs: the column's, of all states and seeds. reference: its mean log losses, whose deviation is the unit.

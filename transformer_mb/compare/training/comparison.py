@@ -19,7 +19,7 @@ TO_GO = 0.25  # of the way from the first loss to the last, which the threshold 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a column's training costs here, apart from the verdicts: medians over its runs.
+    """Costs of a column's training here, apart from the verdicts: medians over its runs.
 
     Attributes:
         first_step: seconds of the first of all steps. tokens_per_second, decoded_per_second, peak_memory, checkpoint: as of a
@@ -41,7 +41,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """The same job in several columns over seeds.
+    """Results of the same job in several columns over seeds.
 
     Attributes:
         job: what was trained (``TrainingJob.described``). native: whether with each framework's own parts.
@@ -72,7 +72,7 @@ class Comparison:
         return [cost.column for cost in self.costs if cost.column != self.reference]
 
     def verdict(self, column: str) -> str:
-        """Of all metrics together: different where one is, else undecided where one is."""
+        """Return the verdict of all metrics together: different where one is, else undecided where one is."""
         found = {line.verdict for line in self.lines if line.column == column}
         return next(one for one in (DIFFERENT, UNDECIDED, NO_VERDICT, SAME) if one in found)
 
@@ -81,7 +81,7 @@ class Comparison:
         return named([effect for effect in self.effects if effect.column == column])
 
     def to_dict(self) -> dict[str, Any]:
-        """As --json writes it, without the losses of single steps."""
+        """Return what --json writes, without the losses of single steps."""
         return finite(
             {
                 **{name: value for name, value in vars(self).items() if name not in ("lines", "costs", "effects", "runs")},
@@ -96,7 +96,7 @@ class Comparison:
 
 
 def threshold_of(runs: Sequence[Run]) -> float:
-    """From the reference's runs alone."""
+    """Return the threshold of the reference's runs alone."""
     first, last = median(run.first_loss for run in runs), median(run.final_loss for run in runs)
     return last + TO_GO * (first - last)
 
@@ -135,7 +135,7 @@ DERIVED = ("verdicts", "named", "runs")
 
 
 def read_comparison(path: Path) -> Comparison:
-    """With no ``runs``, whose losses are not in the file."""
+    """Read a comparison, without ``runs``, whose losses are not in the file."""
     return read_record(path, "runs", lambda content: Comparison(**_fields(content)))
 
 

@@ -20,7 +20,7 @@ from .swaps import CONTROL, SWAPS, Swap
 
 @dataclass(frozen=True)
 class Found:
-    """What one swap did.
+    """The effect of one swap.
 
     Args:
         base, swapped: held-out losses in nats per token, by seed. loss: how far they lie apart.
@@ -46,7 +46,7 @@ class Study:
     version: str
 
     def bites(self, one: Found) -> bool:
-        """Whether its interval lies beside the control's: it moves the loss more than rounding does."""
+        """Tell whether its interval lies beside the control's: it moves the loss more than rounding does."""
         control = next(other.loss for other in self.found if other.swap.name == CONTROL)
         return one.loss.low > control.high or one.loss.high < control.low
 

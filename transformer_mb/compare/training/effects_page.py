@@ -69,7 +69,7 @@ def _cells(one: Found, bites: bool) -> Row:
 
 
 def _signed(number: float) -> str:
-    """To two digits: an effect may be of many deviations, or of a millionth of one."""
+    """Format to two digits: an effect may be of many deviations, or of a millionth of one."""
     return "0" if number == 0.0 else f"{number:+.2g}"
 
 

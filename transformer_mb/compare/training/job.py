@@ -108,7 +108,7 @@ EXTRA_STEPS = 4  # that a translation may be longer than a batch is wide
 
 
 class PreparedJob:
-    """The same in every process: it follows from the job alone, and batches from the seed too."""
+    """A job with its vocabularies and batches, the same in every process: batches follow from the seed too."""
 
     def __init__(self, job: TrainingJob):
         self.job = job
@@ -134,7 +134,7 @@ class PreparedJob:
         self.references = [target for _, target in normalized(job.held_out, *self.vocabularies)]
 
     def batches(self, seed: int) -> Iterator[Batch]:
-        """One for each step; the pairs that do not fill an epoch's last batch are left out of that epoch."""
+        """Yield a batch for each step; the pairs that do not fill an epoch's last batch are left out of that epoch."""
         batches = Batches(self._ids, self.job.batch_size, seed, num_steps=self.job.num_steps)
         whole = (batch for epoch in count() for batch in batches.epoch(epoch) if len(batch.target_in) == self.job.batch_size)
         return islice(whole, self.job.steps)

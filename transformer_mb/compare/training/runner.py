@@ -1,4 +1,4 @@
-"""One run: what is asked for, how a backend trains it, and what is measured of it."""
+"""A run: what is asked for, how a backend trains it, and what is measured of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SMOOTHED = 10  # steps whose mean loss is held against the threshold
 
 @dataclass(frozen=True)
 class Asked:
-    """One run: ``own`` are the switches that are the framework's own."""
+    """A run to do: ``own`` are the switches that are the framework's own."""
 
     seed: int
     own: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What is measured of one run.
+    """Figures measured in one run.
 
     Attributes:
         column: the label of its column; version: of the framework. own: the switches that were the framework's own.
@@ -77,7 +77,7 @@ class Run:
         return float(np.mean(np.log(self.losses)))
 
     def steps_to(self, threshold: float) -> int:
-        """After how many steps the mean of the last ten losses is no more than this; one more than there are: never."""
+        """Return after how many steps the mean of the last ten losses is no more than this; one more than there are: never."""
         width = min(SMOOTHED, len(self.losses))
         smoothed = np.convolve(self.losses, np.full(width, 1.0 / width), mode="valid")
         reached = np.flatnonzero(smoothed <= threshold)
@@ -119,7 +119,7 @@ class Runner:
         self.checkpoint_bytes = 0
 
     def run(self, asked: Asked) -> Run:
-        """Raises ConfigError for a switch that the framework has nothing of its own for."""
+        """Train once. Raises ConfigError for a switch that the framework has nothing of its own for."""
         began = os.times().user
         own = check_switches(asked.own)
         config = self.config(own)

@@ -18,7 +18,7 @@ def tables(found: Comparison) -> list[Table]:
 
 
 def _verdicts(found: Comparison) -> Iterator[Table]:
-    """One table for each metric; differences in units of s, the reference's deviation from seed to seed."""
+    """Yield a table for each metric; differences in units of s, the reference's deviation from seed to seed."""
     for metric in METRICS:
         some = [line for line in found.lines if line.metric == metric]
         unit = next((line.unit for line in some if line.unit is not None), None)
@@ -80,7 +80,7 @@ def _effect(effect: Effect) -> str:
 
 
 def sentences(found: Comparison) -> list[str]:
-    """What the tables come to, a line each."""
+    """Return what the tables come to, a line each."""
     mode = "each framework's own parts" if found.native else "everything injected"
     length = f"{counted(len(found.seeds), 'seed')} of {counted(int(found.job['steps']), 'step')}"
     told = [f"{length}, {mode}; reference {found.reference}; margin {found.margin:g} s"]
@@ -99,7 +99,7 @@ def sentences(found: Comparison) -> list[str]:
 
 
 def left_out(found: Comparison) -> list[str]:
-    """Of a native comparison: which own parts there are none of, and why."""
+    """Return, of a native comparison, which own parts there are none of, and why."""
     return [
         f"{column}, {switch}: {reason}"
         for column, reasons in (found.without.items() if found.native else ())
@@ -112,7 +112,7 @@ def _figure(value: float) -> str:
 
 
 def _shift(value: float) -> str:
-    """With its sign; what is below a hundredth is no more than that."""
+    """Format with a sign; what is below a hundredth is no more than that."""
     return f"{value:+.2f}" if abs(value) >= 0.005 or value == 0.0 else "+<0.01" if value > 0 else "-<0.01"
 
 

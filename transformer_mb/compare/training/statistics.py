@@ -42,16 +42,16 @@ class Paired:
     sign_flip: float
 
     def is_within(self, margin: float) -> bool:
-        """Whether two one-sided tests at 5 % find the mean inside of the margin on both sides (Schuirmann 1987)."""
+        """Tell whether two one-sided tests at 5 % find the mean inside of the margin on both sides (Schuirmann 1987)."""
         return -margin < self.low and self.high < margin
 
     def detectable(self, family: int) -> float:
-        """The smallest mean difference that as many pairs would find four times in five, one of so many comparisons."""
+        """The smallest mean difference that as many pairs would find four times in five, as one of ``family`` comparisons."""
         quantiles = _quantile(LEVEL / (2 * family), self.count) + _quantile(1 - POWER, self.count)
         return float(self._error(self.count) * quantiles)
 
     def needed(self, margin: float, family: int) -> int | None:
-        """How many pairs decide four times in five, if the mean and the spread are those of these pairs; None: too many."""
+        """Return how many pairs decide four times in five, if mean and spread stay those of these pairs; None: too many."""
         counts = np.arange(self.count + 1, MOST_SEEDS + 1)
         error, quantile = np.maximum(self._error(counts), 1e-300), _quantile(LEVEL, counts)
         inside = [stats().t.cdf((margin + side * self.mean) / error - quantile, counts - 1) for side in (-1, 1)]
@@ -66,12 +66,12 @@ class Paired:
 
 
 def _quantile(beyond: float, count: Any) -> Any:
-    """What Student's t of so many pairs exceeds with this probability."""
+    """Return what Student's t of this number of pairs exceeds with this probability."""
     return stats().t.isf(beyond, count - 1)
 
 
 def paired(candidate: Sequence[float], reference: Sequence[float]) -> Paired:
-    """Of values by seed, in the same order; all finite, at least two."""
+    """Pair values by seed, in the same order; all finite, at least two."""
     before = np.asarray(reference, np.float64)
     unit = float(np.maximum(before.std(ddof=1), RESOLUTION * np.abs(before).max())) or 1.0
     differences = (np.asarray(candidate, np.float64) - before) / unit

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """One training: what it has otherwise than the job.
+    """A training: its differences from the job.
 
     Args:
         model: fields of TransformerConfig. update: of UpdateOptions.
@@ -24,13 +24,13 @@ class Arm:
 
     @property
     def key(self) -> str:
-        """The same for equal arms, so that each is trained once."""
+        """Identify the arm: equal ones are trained once."""
         return repr((sorted(self.model.items()), sorted(self.update.items()), self.initial, self.shared_masks))
 
 
 @dataclass(frozen=True)
 class Swap:
-    """One default swapped for another framework's.
+    """A default swapped for another framework's.
 
     Args:
         name: unique, of a few words. probes: the facts that say who has what; empty for a control.
@@ -47,7 +47,7 @@ class Swap:
 
     @property
     def forward(self) -> bool:
-        """Whether the same weights give other logits."""
+        """Tell whether the same weights give other logits."""
         return self.base.model != self.swapped.model
 
 

@@ -21,7 +21,7 @@ NATIVE = frozenset(SWITCHES)
 
 
 def check_switches(own: Iterable[str]) -> frozenset[str]:
-    """Raises ConfigError for a name that is no switch."""
+    """Return them as a set. Raises ConfigError for a name that is no switch."""
     if unknown := sorted(set(own) - NATIVE):
         raise ConfigError(f"A switch must be one of {', '.join(SWITCHES)}, got {', '.join(map(repr, unknown))}.")
     return frozenset(own)
@@ -32,7 +32,7 @@ PART_OF = {"init": "initial_weights", "optimizer": "use_own_adam", "epsilon": "n
 
 
 def own_part(framework: str, name: str) -> Callable[..., Any]:
-    """Raises ConfigError with the reason where the framework has none."""
+    """Return the part. Raises ConfigError with the reason where the framework has none."""
     if framework not in BUILT_IN:
         raise ConfigError(f"What is a framework's own must be known for {', '.join(BUILT_IN)}, got {framework!r}.")
     part = row(framework, "own_parts", name)

@@ -16,7 +16,7 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateOptions:
-    """One optimizer with its clipping, each switch as some framework has it. The defaults are ``TrainerOptions``' formulas.
+    """An optimizer with its clipping, each switch as some framework has it. The defaults are ``TrainerOptions``' formulas.
 
     Args:
         optimizer: ``adam`` or ``sgd``. learning_rate: the peak of the schedule.

@@ -31,7 +31,7 @@ SAME, DIFFERENT, UNDECIDED, NO_VERDICT = VERDICTS = ("same", "different", "undec
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One metric of one column.
+    """A verdict on one metric of one column.
 
     Attributes:
         reference_mean, mean: in the metric's own unit; unit: the reference's deviation from seed to seed.
@@ -61,7 +61,7 @@ class Line:
 def lines(
     metric: str, reference: Sequence[float], columns: Mapping[str, Sequence[float]], margin: float = MARGIN
 ) -> list[Line]:
-    """One for each column; values in the order of the seeds, the reference's being the same."""
+    """Return a line for each column; values in the order of the seeds, the reference's being the same."""
     judged = {label: _judged(reference, values) for label, values in columns.items()}
     measured = {label: one for label, one in judged.items() if isinstance(one, Paired)}
     adjusted = dict(zip(measured, holm([one.p for one in measured.values()]), strict=True))

@@ -214,7 +214,7 @@ def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 
 def parts(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """Return for each of the ``counts`` the momentum after a step on so many equal parts, the ``last`` by itself.
+    """Return for each of the ``counts`` the momentum after a step on this number of equal parts, the ``last`` by itself.
 
     From nothing it is the gradient, which of a model in two bytes too is kept in float32.
     """

@@ -59,7 +59,7 @@ class _Search:
         return self.backend.sample(self.native, self.source, self.lens, steps, LIKE_GREEDY, **self.forced)
 
     def rolled(self, number: int) -> _Search:
-        """The same sources, so many rows further down."""
+        """Return the same search with its sources ``number`` rows further down."""
         source, lens = (np.roll(array, number, axis=0) for array in (self.source, self.lens))
         return replace(self, source=source, lens=lens, prefixes=[*self.prefixes[-number:], *self.prefixes[:-number]])
 

@@ -21,7 +21,7 @@ REACH = 4.0  # times the root mean square of NumPy's own errors in the same inpu
 
 
 class Unit(NamedTuple):
-    """An input of a ReLU: of the so many-th call in a request, and its flat place there."""
+    """An input of a ReLU: the number of the call in a request, and its flat place there."""
 
     call: int
     place: int

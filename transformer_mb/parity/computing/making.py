@@ -109,6 +109,6 @@ def kept_weights(backend: Backend, native: Any) -> np.ndarray:
 
 
 def kept_unasked(native: Any) -> dict[str, np.ndarray]:
-    """Attention weights that an encoder or decoder keeps though nobody asked for them; the reference keeps none."""
+    """Attention weights that an encoder or decoder keeps without being asked for them; the reference keeps none."""
     maps = [each for kept in native.attention_weights for each in (kept if isinstance(kept, list) else [kept])]
     return {f"kept attention {number}": np.zeros(0) for number, weights in enumerate(maps) if weights is not None}

@@ -21,7 +21,7 @@ from ...rounding import rounded
 
 @dataclass(frozen=True)
 class Request:
-    """One computation on one backend.
+    """A computation to be done by a backend.
 
     Args:
         computation: a name of ``computations.COMPUTATIONS``.
@@ -36,7 +36,7 @@ class Request:
     arrays: Arrays = field(default_factory=dict)
 
     def in_setting(self, setting: str | None) -> Request:
-        """The same, computed in one of ``Backend.gpu_settings`` or with tiny thresholds; None: as it is."""
+        """Return the same, computed in one of ``Backend.gpu_settings`` or with tiny thresholds; None: as it is."""
         return replace(self, spec={**self.spec, "setting": setting})
 
     def pack(self) -> tuple[str, bytes]:

@@ -60,7 +60,7 @@ HURRIED = "ended by today's length"
 
 
 def mistaken(backend: Backend, mistake: str | None) -> Backend:
-    """The same backend with a search that makes one of MISTAKES, or is HURRIED; None makes none."""
+    """Return the same backend with a search that makes one of MISTAKES, or is HURRIED; None makes none."""
     if mistake is None:
         return backend
     broken = copy(backend)

@@ -57,7 +57,7 @@ def told() -> str | None:
 
 @contextmanager
 def tiny(name: str) -> Iterator[None]:
-    """Inside, the thresholds of a backend are tiny; one of another package has none that are known."""
+    """Make the thresholds of a backend tiny inside; one of another package has none that are known."""
     own = THRESHOLDS.get(name, {})
     before = {key: attrgetter(key)(_package(name)) for key in own}
     _told.append(TINY)

@@ -30,7 +30,7 @@ class Replay:
         return self.answers[-1]
 
     def again(self, spoiled: Mapping[str, float]) -> Ask:
-        """The same answers, with the middle number of each named array replaced."""
+        """Return an ``Ask`` with the same answers, the middle number of each named array replaced."""
         place = iter(range(len(self.answers) + 1))
 
         def ask(request: Request) -> Arrays:

@@ -49,7 +49,7 @@ SHARE = 6  # of models, for a seed
 
 
 def _config(row: Row) -> TransformerConfig:
-    """Raises ConfigError for what cannot be combined."""
+    """Make the configuration. Raises ConfigError for what cannot be combined."""
     architecture, V = row.get("architecture", "encoder_decoder"), row.get("V", 13)
     source = V if row.get("share_embeddings") else V - 1 if V > 5 else V
     longest = sorted(row.get(name, 4) for name in ("S", "T"))[-1]

@@ -92,7 +92,7 @@ def model_weights(config: TransformerConfig, seed: int = 7) -> dict[str, np.ndar
 
 
 def with_uneven_rows(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The same model, in which rows of queries' weights differ by up to 64, and those of keys by the inverse.
+    """Return the same model, in which rows of queries' weights differ by up to 64, and those of keys by the inverse.
 
     Scores stay as they are, but where all rows have one scale in eight bits, which loses the small ones. By powers of two
     nothing else is rounded otherwise.

@@ -32,7 +32,7 @@ def drawn_experiments(dtype: str, seed: int) -> list[Comparison]:
 
 
 def _experiments(cases: Iterable[Case], dtype: str, seed: int) -> list[Comparison]:
-    """Of the table in two bytes one per kind of layer, with and without masks, and long sums.
+    """Make cases in a dtype; in two bytes one per kind of layer, with and without masks, and long sums.
 
     Of a layer with ReLU these have no gradients: see ``layer_cases.SMOOTH``.
     """

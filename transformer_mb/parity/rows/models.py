@@ -64,7 +64,7 @@ def model_request(case: ModelCase, dtype: str, seed: int, with_gradients: bool, 
 
 
 def drawn_batch(case: ModelCase, random: np.random.Generator) -> dict[str, np.ndarray]:
-    """Ragged random tokens; what lies beyond a row's length is random too, for nobody may look at it."""
+    """Ragged random tokens; what lies beyond a row's length is random too, for no backend may look at it."""
     config, rows = case.config, case.rows
     batch: dict[str, np.ndarray] = {}
     if config.source_vocab_size is not None:

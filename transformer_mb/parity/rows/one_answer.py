@@ -99,7 +99,7 @@ DETERMINISTIC = "deterministic"  # the setting of a GPU without which a framewor
 
 @dataclass(eq=False)
 class Repeat(OneAnswer):
-    """The same steps twice, from the same state, whose dropout a framework draws by the same seed.
+    """Equal steps taken twice, from the same state, whose dropout a framework draws by the same seed.
 
     The reference's answer says what has to come; its numbers do not count, for every framework draws its own.
     """

@@ -1,4 +1,4 @@
-"""One model a seed of a size that is used: its width, words, steps and heads are beyond those of every other case.
+"""A model per seed of a size that is used: its width, words, steps and heads are beyond those of every other case.
 
 What a backend does from some size on is done here, and what is right for toys alone is wrong.
 """
@@ -95,7 +95,7 @@ def _case(seed: int) -> ModelCase:
 
 @lru_cache(maxsize=1)
 def _weights(seed: int) -> dict[str, np.ndarray]:
-    """One set for all that is asked of the model, the same in both dtypes."""
+    """Draw one set for all that is asked of the model, the same in both dtypes."""
     config = _case(seed).config
     weights = model_weights(config, seed)
     kernel, bias = (weights[f"decoder.dense.{name}"] for name in ("weight", "bias"))

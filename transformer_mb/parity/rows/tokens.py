@@ -79,7 +79,7 @@ class Decoding:
         return [Cell(self.row, self.case, self.dtype)]
 
     def tiny(self) -> Decoding:
-        """The same with tiny thresholds of each backend."""
+        """Return the same with tiny thresholds of each backend."""
         search = replace(self.search, setting=TINY)
         return Decoding(self.row, f"{self.case}, {TINY}", self.dtype, self.seed, search)
 
@@ -94,7 +94,7 @@ class Decoding:
         return reference.answer(self.request)
 
     def baseline(self, copies: int = 0) -> Baseline:
-        """Measure what the case and so many perturbed copies allow."""
+        """Measure what the case and this number of perturbed copies allow."""
         if self.dtype == "float64":
             return Baseline()
         lost, moved, _ = zip(*self._draws.with_copies(copies), strict=True)

@@ -51,7 +51,7 @@ class Job:
         return Request("run", dtype, spec, {**state, **named("batches", batches)})
 
     def step(self, dtype: str, number: int, state: Arrays) -> Request:
-        """One step, to be judged by itself."""
+        """Return a step, to be judged by itself."""
         batch = {name: value[number] for name, value in self.batches.items()}
         return Request("step", dtype, self._spec(number), {**state, **named("batch", batch)})
 

@@ -1,4 +1,4 @@
-"""What the runs of a sweep have found together: what failed, and how near each row came to its limit, over seeds."""
+"""Findings of the runs of a sweep together: what failed, and how near each row came to its limit, over seeds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..notable import as_json, closest
 
 @dataclass
 class Nearest:
-    """Of one column, row and dtype over all seeds: the result that takes most of its limit, and how much the seed matters.
+    """The nearest of one column, row and dtype over all seeds: the result that takes most of its limit, and its spread.
 
     Args:
         seed: the result's. lowest: the smallest of what each run's nearest takes. runs: how many have measured it.
@@ -48,7 +48,7 @@ class Failure:
 
 @dataclass
 class Findings:
-    """Of all units together. Each is read once and let go: what is kept grows with the columns and rows, not with the seeds.
+    """Findings of all units together. Each is read once: what is kept grows with the columns and rows, not with the seeds.
 
     Args:
         units: how many were planned. cells: how many were executed. retried: units that took more than one attempt.

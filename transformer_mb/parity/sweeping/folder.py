@@ -50,7 +50,7 @@ class Controls(TypedDict):
 
 
 class Ran(TypedDict):
-    """What is read of a run; see ``to_json``."""
+    """Fields that are read of a run; see ``to_json``."""
 
     unit: dict[str, Any]
     attempts: int
@@ -69,7 +69,7 @@ class Ran(TypedDict):
 
 
 def check_unit(described: Any, name: str) -> None:
-    """Raises ValueError unless this describes the unit of a file's name."""
+    """Check, raising ValueError, that this describes the unit of a file's name."""
     check_record(Described, described, "the unit")
     for column in described["columns"]:
         check_record(Column, column, "a column of the unit")
@@ -78,7 +78,7 @@ def check_unit(described: Any, name: str) -> None:
 
 
 def check_run(run: Any, name: str) -> None:
-    """Raises ValueError unless this is the run of that unit, and its sums are those of its results."""
+    """Check, raising ValueError, that this is the run of that unit, and its sums are those of its results."""
     check_record(Ran, run, "the file", others=True)
     check_unit(run["unit"], name)
     check_record(Controls, run["controls"], "controls")
@@ -139,7 +139,7 @@ PLANNED, UNITS = "planned", "units"
 
 
 class Found(NamedTuple):
-    """What a folder has of a unit.
+    """Contents of a folder of one unit.
 
     Args:
         run: what was measured; None where there is no file, or one that is not usable.
@@ -167,15 +167,15 @@ class SweepFolder:
         write_whole(self._path(UNITS, unit.name), json.dumps(content, indent=1) + "\n")
 
     def result(self, name: str) -> dict[str, Any] | None:
-        """Of a unit that was run; None where there is no file, or one that is not whole, or not that unit's."""
+        """Return the result of a unit that was run; None where there is none, or it is not whole, or not that unit's."""
         return self._read(UNITS, name)[0]
 
     def names(self) -> list[str]:
-        """Of all units that were planned or run."""
+        """Return the names of all units that were planned or run."""
         return sorted({path.stem for part in (PLANNED, UNITS) for path in (self.folder / part).glob("*.json")})
 
     def results(self) -> Iterator[Found]:
-        """Of each unit, read one after the other."""
+        """Yield what there is of each unit, read one after the other."""
         for name in self.names():
             run, refused = self._read(UNITS, name)
             described, why = (run["unit"], "") if run else self._read(PLANNED, name)
@@ -185,7 +185,7 @@ class SweepFolder:
         return self.folder / part / f"{name}.json"
 
     def _read(self, part: str, name: str) -> tuple[dict[str, Any] | None, str]:
-        """What a file holds, or why it cannot be used; neither where there is none."""
+        """Return what a file holds, or why it cannot be used; neither where there is none."""
         try:
             content = loaded(read_regular_file(self._path(part, name)))
             (check_run if part == UNITS else check_unit)(content, name)

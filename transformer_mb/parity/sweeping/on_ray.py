@@ -138,7 +138,7 @@ def _connect(ray: Any, address: str | None, without_token: bool, folder: str) ->
 
 
 def _check_token(address: str) -> None:
-    """Raises ParityError for a cluster on which whoever reaches it runs what they like."""
+    """Refuse, with ParityError, a cluster on which everyone who reaches it can run any program."""
     command = [sys.executable, "-c", WITHOUT_TOKEN, address]
     environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}
     try:
@@ -200,7 +200,7 @@ def _answer(ray: Any, reference: Any) -> Answer:
 
 
 def _nodes(ray: Any) -> list[dict[str, float]]:
-    """What each node has that is alive."""
+    """Return the resources of each node that is alive."""
     return [node["Resources"] for node in ray.nodes() if node["Alive"]]
 
 
@@ -209,7 +209,7 @@ def _cpus(ray: Any, unit: Unit) -> int:
 
 
 def _places(ray: Any, needs: Mapping[str, float]) -> int:
-    """How many units can run at the same time."""
+    """Return how many units can run at the same time."""
     return sum(int(min(node.get(name, 0.0) / amount for name, amount in needs.items())) for node in _nodes(ray))
 
 

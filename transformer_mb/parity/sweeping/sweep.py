@@ -53,7 +53,7 @@ def run_missing(units: Sequence[Unit], folder: SweepFolder, engine: Engine, tell
 
 
 def found_in(units: Sequence[Unit], folder: SweepFolder, unable: dict[str, str]) -> Findings:
-    """What these units have found, as ``collected`` would tell of a folder that holds no others."""
+    """Return what these units have found, as ``collected`` would tell of a folder that holds no others."""
     findings = Findings()
     for unit in units:
         findings.add(unit.name, unit.selection.seed, folder.result(unit.name), unable.get(unit.name))
@@ -61,8 +61,10 @@ def found_in(units: Sequence[Unit], folder: SweepFolder, unable: dict[str, str])
 
 
 def collected(folder: SweepFolder, seeds: Iterable[int] = ()) -> Findings:
-    """What all units of a folder have found. Those that were planned and have no result are missed by name, and so are the
-    ``seeds`` that are to be there and that no command has come to plan."""
+    """Return what all units of a folder have found.
+
+    Those that were planned and have no result are missed by name, and so are the ``seeds`` that no command has planned.
+    """
     findings, planned = Findings(), set()
     for found in folder.results():
         if found.run is None and found.refused:

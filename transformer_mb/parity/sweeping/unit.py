@@ -27,7 +27,7 @@ Answer = dict[str, Any] | WorkerError
 
 @dataclass(frozen=True)
 class Unit:
-    """What is run, and all that its result depends on, but for the versions of frameworks, which nobody knows before.
+    """A run to do, and all that its result depends on, but for the versions of frameworks, which are not known before.
 
     Args:
         timeout: seconds that a worker may take for one answer.
@@ -43,7 +43,7 @@ class Unit:
 
     @property
     def description(self) -> dict[str, Any]:
-        """As its file has it. Where the data lies is left out: two machines may keep it in two places."""
+        """Describe it as its file has it. Where the data lies is left out: two machines may keep it in two places."""
         chosen = self.selection
         return {
             "seed": chosen.seed,
@@ -63,17 +63,17 @@ class Unit:
 
     @property
     def request(self) -> dict[str, Any]:
-        """What its process is sent: nothing but what JSON holds, so that any node reads it."""
+        """Return what its process is sent: nothing but what JSON holds, so that any node reads it."""
         return {**self.description, "path": self.selection.data and str(self.selection.data.resolve())}
 
 
 def name_of(description: Mapping[str, Any]) -> str:
-    """Of a unit's file: a digest of its description."""
+    """Return the name of a unit's file: a digest of its description."""
     return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:20]
 
 
 def units_of(selection: Selection, columns: Sequence[Column], seeds: Iterable[int], timeout: float) -> list[Unit]:
-    """One per seed."""
+    """Make a unit per seed."""
     environment = {name: os.environ.get(name, value) for name, value in SETTINGS.items()}
     environment |= {ROUNDING: os.environ[ROUNDING]} if ROUNDING in os.environ else {}
     shared = (timeout, tuple(sorted(environment.items())), _file_digest(selection.data), source_digest())
@@ -92,7 +92,7 @@ def answered(request: Mapping[str, Any], jobs: int | None) -> Answer:
 
 
 def compute(arrays: Arrays, request: Mapping[str, Any]) -> tuple[Arrays, dict[str, Any]]:
-    """What the unit's process does. Raises ParityError where it would measure something else than was asked for."""
+    """Run as the unit's process. Raises ParityError where it would measure something else than was asked for."""
     if request["source"] != source_digest():
         raise ParityError(
             f"Every node must hold the transformer_mb that started the sweep, {request['source'][:12]}, but {platform.node()} "

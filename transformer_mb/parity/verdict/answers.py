@@ -19,7 +19,7 @@ class Unusable(Exception):
 
 
 def check_answer(got: Arrays, expected: Arrays, dtype: str) -> None:
-    """Raises Unusable unless ``got`` has the names, shapes and kinds of ``expected``, in ``dtype``, and is finite.
+    """Check, raising Unusable, that ``got`` has the names, shapes and kinds of ``expected``, in ``dtype``, and is finite.
 
     Formats of two bytes come as float32, beside the names of what the outputs were.
     """

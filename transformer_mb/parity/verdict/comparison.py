@@ -1,4 +1,4 @@
-"""One request asked of a backend and of the reference, and how far the answers are apart, row by row."""
+"""A request asked of a backend and of the reference, and how far the answers are apart, row by row."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Comparison:
         return [Cell(row, self.case, self.dtype) for row in self.rows]
 
     def tiny(self) -> Comparison:
-        """The same with tiny thresholds of each backend."""
+        """Return the same with tiny thresholds of each backend."""
         return replace(self, case=f"{self.case}, {TINY}", make=lambda *attempt: self.make(*attempt).in_setting(TINY))
 
     @cached_property
@@ -178,7 +178,7 @@ class Comparison:
         return sorted(draws, key=lambda draw: worst_errors(draw.values()).norm)[-1]
 
     def baseline(self, row: str, copies: int = PERTURBED_COPIES) -> Baseline:
-        """Measure so many perturbed copies. float64 has fixed limits, and needs none unless the case is ill-conditioned."""
+        """Measure ``copies`` perturbed copies. float64 has fixed limits, and needs none unless the case is ill-conditioned."""
         if self.dtype == "float64" and not self.ill_conditioned:
             return Baseline()
         draws = self._draws.with_copies(0 if _from_given_gradients(row) else copies)

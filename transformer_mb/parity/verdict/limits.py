@@ -280,7 +280,7 @@ class Draws(Generic[Draw]):
         self.made: list[Draw] = []
 
     def with_copies(self, copies: int) -> list[Draw]:
-        """Return the draws of the case and of so many of its copies."""
+        """Return the draws of the case and of this number of its copies."""
         with self._lock:
             self.made += [self._draw(number) for number in range(len(self.made), copies + 1)]
             return self.made[: copies + 1]

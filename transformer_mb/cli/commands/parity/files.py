@@ -1,4 +1,4 @@
-"""What a parity run writes, and what is there already: found out before the work.
+"""Files of a parity run: their places, checked before the work, and what they hold then.
 
 A result is measured anew and again, by CI under the same name: an earlier result of this command is replaced. Any other
 file that holds something stays, unless ``--force`` is given.
@@ -30,7 +30,7 @@ READ = 200  # bytes
 
 @dataclass(frozen=True)
 class Files:
-    """Where results go; None is nowhere."""
+    """Places of the results; None is no file."""
 
     json_file: Path | None = None
     junit: Path | None = None
@@ -45,7 +45,7 @@ class Files:
         return {option: path for option, path in files.items() if path is not None}
 
     def check(self, plan: Plan, force: bool) -> None:
-        """Make the folders. Raises ParityError where nothing can be written, or where somebody's file is."""
+        """Make the folders. Raises ParityError where nothing can be written, or where another file is."""
         from ....errors import ParityError
         from ....figures.style import require_matplotlib
         from ....files.whole_file import check_apart, check_writable
@@ -112,7 +112,7 @@ class Files:
 
 
 def is_missed(path: Path, earlier: str) -> bool:
-    """Whether something is there that this command has not written: a file that holds anything else."""
+    """Tell whether a file is there that this command has not written and that holds anything."""
     stream = path.absolute().parts[1] in ("dev", "proc")  # /dev/stdout, where a shell has opened whatever it leads to
     if stream or not path.is_file() or not path.stat().st_size:
         return False

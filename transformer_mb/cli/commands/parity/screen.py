@@ -1,4 +1,4 @@
-"""How a parity run goes, and what it says at its end: the table, failures, counts, and what came closest to its limit."""
+"""Progress of a parity run, and the report at its end: the table, failures, counts, and what came closest to its limit."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def show(outcome: Outcome, labels: Sequence[str], every_case: bool, seed: int = 
 
 
 def _failures(outcome: Outcome) -> list[str]:
-    """One line per reason: what keeps a worker from answering fails all its cells."""
+    """Return a line per reason: what keeps a worker from answering fails all its cells."""
     failures = outcome.failures()
     lines = [f"FAILED {_whose(results)}: {reason}" for reason, results in failures.items()]
     left = sum(len(results) for results in list(failures.values())[SHOWN:])

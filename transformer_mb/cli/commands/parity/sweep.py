@@ -40,7 +40,7 @@ WithoutToken = Annotated[bool, option("--without-token", "Take a Ray cluster on 
 
 @dataclass(frozen=True)
 class Sweeping:
-    """What was asked for of a sweep, as the command line has it."""
+    """Options of a sweep, as the command line has them."""
 
     seeds: str | None = None
     out: Path | None = None
@@ -98,7 +98,7 @@ def seeds_of(text: str) -> list[int]:
 
 
 def check_json(path: Path | None, force: bool, never: Sequence[Path | None]) -> None:
-    """Raises ParityError for a file that is no earlier result of a sweep, OSError for one that cannot be written."""
+    """Refuse, with ParityError, a file that is no earlier result of a sweep, and with OSError one that cannot be written."""
     from ....errors import ParityError
     from ....files.whole_file import check_apart, check_writable
     from .files import is_missed
@@ -156,7 +156,7 @@ def _engine(asked: Sweeping, columns: Sequence[Column], jobs: int | None) -> Abs
 
 
 def _needs(given: Sequence[str], columns: Sequence[Column]) -> dict[str, float]:
-    """By resource; a GPU for columns that compute on one, unless more or fewer are asked for."""
+    """Return amounts by resource; a GPU for columns that compute on one, unless more or fewer are asked for."""
     from ....errors import ParityError
 
     needs: dict[str, float] = {"GPU": 1.0} if any(column.on_gpu for column in columns) else {}
