@@ -22,7 +22,7 @@ ROOMS = {
     "transformer_mb/inference": (1_093, 10),
     "transformer_mb/interface": (427, 3),
     "transformer_mb/machine": (231, 7),
-    "transformer_mb/parity": (8_731, 66),
+    "transformer_mb/parity": (8_733, 66),
     "transformer_mb/porting": (9_106, 75),
     "transformer_mb/columns": (747, 11),
     "transformer_mb/reports": (197, 4),
