@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
@@ -25,11 +26,6 @@ CoveragePenalty = Annotated[
 ]
 NBest = Annotated[int | None, option("--n-best", "Print the N best of the beam, at most --beam, as --scores does.", min=1)]
 Scores = Annotated[bool, option("--scores", "Print LINE, SCORE, LOG-PROBABILITY and the text with tabs between.")]
-Sample = Annotated[bool, option("--sample", "Draw each token by its probability, instead of a search.")]
-Temperature = Annotated[float | None, option("--temperature", "Of --sample: below 1 the probable become more so. [default: 1]")]
-TopK = Annotated[int | None, option("--top-k", "Of --sample: draw from the K likeliest tokens, at most all.", min=1)]
-TopP = Annotated[float | None, option("--top-p", "Of --sample: draw from the fewest tokens that have a share P.")]
-Seed = Annotated[int | None, option("--seed", "Of --sample. [default: 0]", min=0)]
 TooLong = Annotated[
     str,
     option("--too-long", "Of a line with more tokens than the model takes: cut or skip it, or stop.", metavar="cut|skip|stop"),
@@ -47,6 +43,36 @@ DecodingDtype = Annotated[
 DONE = {"cut": "only the first {longest} were translated", "skip": "it was skipped and its output is an empty line"}
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """The options of drawn tokens."""
+
+    sample: Annotated[bool, option("--sample", "Draw each token by its probability, instead of a search.")] = False
+    temperature: Annotated[
+        float | None, option("--temperature", "Of --sample: below 1 the probable become more so. [default: 1]")
+    ] = None
+    top_k: Annotated[int | None, option("--top-k", "Of --sample: draw from the K likeliest tokens, at most all.", min=1)] = None
+    top_p: Annotated[float | None, option("--top-p", "Of --sample: draw from the fewest tokens that have a share P.")] = None
+    seed: Annotated[int | None, option("--seed", "Of --sample. [default: 0]", min=0)] = None
+
+    def sampling(self, beam: int, scores: bool) -> Sampling | None:
+        """What ``--sample`` comes to; raises ConfigError for what does not go together."""
+        from ..decoding.sampling import Sampling
+        from ..errors import ConfigError
+
+        given = {name: value for name, value in vars(self).items() if value is not None and name != "sample"}
+        if not self.sample:
+            if given:
+                named = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+                raise ConfigError(f"--sample must be given with {named}, got {named} alone.")
+            return None
+        if beam != 1 or scores:
+            raise ConfigError(
+                "--sample must be given without --beam, --n-best and --scores, which belong to a search, got both."
+            )
+        return Sampling(**given)
+
+
 def chosen_length_penalty(
     given: float | None, beam: int, scores: bool = False, coverage: float = 0.0, sample: bool = False
 ) -> float:
@@ -61,25 +87,6 @@ def chosen_length_penalty(
     for name in useless if beam == 1 and not scores else ():
         tell(f"Warning: {name} changes nothing {how}.")
     return LENGTH_PENALTY if given is None else given
-
-
-def chosen_sampling(sample: bool, beam: int, scores: bool = False, **options: Any) -> Sampling | None:
-    """What ``--sample`` comes to; ``options`` are those of Sampling, None where left out.
-
-    Raises ConfigError for what does not go together.
-    """
-    from ..decoding.sampling import Sampling
-    from ..errors import ConfigError
-
-    given = {name: value for name, value in options.items() if value is not None}
-    if not sample:
-        if given:
-            named = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-            raise ConfigError(f"--sample must be given with {named}, got {named} alone.")
-        return None
-    if beam != 1 or scores:
-        raise ConfigError("--sample must be given without --beam, --n-best and --scores, which belong to a search, got both.")
-    return Sampling(**given)
 
 
 class Scored(Protocol):

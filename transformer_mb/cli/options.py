@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +28,27 @@ def option(*flags_and_words: str, **more: Any) -> Any:
 def argument(metavar: str, words: str) -> Any:
     """An argument and its words."""
     return typer.Argument(metavar=metavar, help=words, show_default=False)
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command have options by the dataclass: a parameter that is one stands for its fields, and gets them as one."""
+    signature = inspect.signature(command, eval_str=True)
+    kinds = {name: one.annotation for name, one in signature.parameters.items()}
+    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if dataclasses.is_dataclass(kind)}
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        made = {name: kind(**{own.name: given.pop(own.name) for own in _fields(kind)}) for name, kind in groups.items()}
+        command(**given, **made)
+
+    each = [_fields(groups[name]) if name in groups else [one] for name, one in signature.parameters.items()]
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for own in each for one in own]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def _fields(group: Any) -> list[inspect.Parameter]:
+    return list(inspect.signature(group, eval_str=True).parameters.values())
 
 
 Backend = Annotated[str | None, option("--backend", "Framework; else TRANSFORMER_MB_BACKEND, else numpy.")]

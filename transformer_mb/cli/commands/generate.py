@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from .. import decoding_options, options
-from ..decoding_options import chosen_length_penalty, chosen_sampling, hypotheses_asked_for, scored_row
-from ..options import option
+from ..decoding_options import Drawing, chosen_length_penalty, hypotheses_asked_for, scored_row
+from ..options import option, with_groups
 from ..reporting import write_rows
 from ..streams import answered, chunk_size, numbered_chunks, standard_input
 
 NAME = "generate"
 
 
+@with_groups
 def command(
     folder: options.Folder,
     ids: Annotated[bool, option("--ids", "Prompts are token ids with spaces between, and so is what follows.")] = False,
@@ -21,11 +22,8 @@ def command(
     length_penalty: decoding_options.LengthPenalty = None,
     n_best: decoding_options.NBest = None,
     scores: decoding_options.Scores = False,
-    sample: decoding_options.Sample = False,
-    temperature: decoding_options.Temperature = None,
-    top_k: decoding_options.TopK = None,
-    top_p: decoding_options.TopP = None,
-    seed: decoding_options.Seed = None,
+    *,
+    drawing: Drawing,
     backend: options.Backend = None,
     device: options.Device = None,
     dtype: decoding_options.DecodingDtype = "float32",
@@ -37,8 +35,8 @@ def command(
     from ...inference.generation import Generator
 
     kept = hypotheses_asked_for(n_best, scores)
-    sampling = chosen_sampling(sample, beam, kept is not None, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
-    penalty = chosen_length_penalty(length_penalty, beam, scores=kept is not None, sample=sample)
+    sampling = drawing.sampling(beam, kept is not None)
+    penalty = chosen_length_penalty(length_penalty, beam, scores=kept is not None, sample=drawing.sample)
     check_search(beam, penalty, kept or 1)
     generator = Generator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps)
     prompts: Iterator[Any] = numbered_ids() if ids else (line for _, line in standard_input())

@@ -10,15 +10,15 @@ from typing import Annotated
 from ...reports.output import tell
 from .. import decoding_options, options
 from ..decoding_options import (
+    Drawing,
     as_one,
     chosen_length_penalty,
-    chosen_sampling,
     hypotheses_asked_for,
     scored_row,
     tell_long_lines,
     tell_unended,
 )
-from ..options import option
+from ..options import option, with_groups
 from ..reporting import tell_bad_lines
 from ..streams import answered, chunk_size, input_lines, numbered_chunks, rows_to
 
@@ -26,6 +26,7 @@ NAME = "translate"
 LINES = "lines to translate come by --input {path}, or on standard input, < {path}"
 
 
+@with_groups
 def command(
     folders: options.Folders,
     source: Annotated[Path | None, option("--input", "Translate this file, else standard input.")] = None,
@@ -35,11 +36,8 @@ def command(
     coverage_penalty: decoding_options.CoveragePenalty = 0.0,
     n_best: decoding_options.NBest = None,
     scores: decoding_options.Scores = False,
-    sample: decoding_options.Sample = False,
-    temperature: decoding_options.Temperature = None,
-    top_k: decoding_options.TopK = None,
-    top_p: decoding_options.TopP = None,
-    seed: decoding_options.Seed = None,
+    *,
+    drawing: Drawing,
     prefix_file: Annotated[Path | None, option("--prefix-file", "What each translation begins with, line by line.")] = None,
     too_long: decoding_options.TooLong = "cut",
     bad_lines: options.BadLines = "stop",
@@ -77,8 +75,8 @@ def command(
     if attention is not None and len(folders) > 1:
         raise ConfigError(f"--attention must be given with one DIR, got {len(folders)}.")
     kept = hypotheses_asked_for(n_best, scores)
-    sampling = chosen_sampling(sample, beam, kept is not None, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
-    penalty = chosen_length_penalty(length_penalty, beam, kept is not None, coverage_penalty, sample)
+    sampling = drawing.sampling(beam, kept is not None)
+    penalty = chosen_length_penalty(length_penalty, beam, kept is not None, coverage_penalty, drawing.sample)
     check_search(beam, penalty, kept or 1)
     check_coverage_penalty(coverage_penalty)
     translator = Translator.load(

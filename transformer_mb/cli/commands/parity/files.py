@@ -10,9 +10,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ....reports.output import Output, each_written
+from ... import options
+from ...options import option
 
 if TYPE_CHECKING:
     from ....parity.outcome import Outcome
@@ -32,10 +34,10 @@ READ = 200  # bytes
 class Files:
     """Places of the results; None is no file."""
 
-    json_file: Path | None = None
-    junit: Path | None = None
-    report: Path | None = None
-    dump: Path | None = None
+    json_file: options.JsonFile = None
+    junit: Annotated[Path | None, option("--junit", "Write the cells as JUnit XML.")] = None
+    report: Annotated[Path | None, option("--report", "A folder for the drawn curves and the table as Markdown.")] = None
+    dump: Annotated[Path | None, option("--dump", "A folder for inputs and outputs: one folder per model that failed.")] = None
 
     @property
     def by_option(self) -> dict[str, Path]:
@@ -80,10 +82,10 @@ class Files:
         from ....errors import ParityError
 
         places: dict[Path, str] = {}
-        for option, path in (*self.by_option.items(), *([("--dump", self.dump)] if self.dump else [])):
-            other = places.setdefault(path.resolve(), option)
-            if other != option and not path.is_char_device():
-                raise ParityError(f"{other} and {option} must be two places, got {path} for both.")
+        for name, path in (*self.by_option.items(), *([("--dump", self.dump)] if self.dump else [])):
+            other = places.setdefault(path.resolve(), name)
+            if other != name and not path.is_char_device():
+                raise ParityError(f"{other} and {name} must be two places, got {path} for both.")
 
     def write(self, outcome: Outcome, plan: Plan, settings: Mapping[str, Any]) -> None:
         from ....parity.report import markdown, to_json, write_junit

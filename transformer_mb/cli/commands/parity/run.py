@@ -10,53 +10,37 @@ import typer
 
 from ....columns.ending import TIMEOUT
 from ... import options
-from ...options import option
-from .sweep import HERE, Address, Collect, Needs, On, Out, Seeds, Sweeping, WithoutToken
+from ...options import option, with_groups
+from .files import Files
+from .sweep import Sweeping
 
 NAME = "parity"
 
-Cases = Annotated[
-    list[str] | None, option("--cases", "Ids of cells, as --list prints them; * is any text; separate several with |.")
-]
-ListIds = Annotated[bool, option("--list", "Print the ids of the cells that would run, and run none.")]
-Dtypes = Annotated[list[str] | None, option("--dtype", "Dtypes separated by commas; default: all.")]
-Pythons = Annotated[list[str] | None, option("--python", "NAME=INTERPRETER; NAME@LABEL=INTERPRETER adds a column.")]
-Hosts = Annotated[list[str] | None, option("--ssh", "NAME=HOST, or NAME@LABEL=HOST, as execnet's ssh= takes it.")]
-Part = Annotated[str | None, option("--part", "K/N: the K-th of N parts of all this, for several processes or machines.")]
-Data = Annotated[Path | None, option("--data", "Pairs for the training job; else the built-in corpus.")]
-Junit = Annotated[Path | None, option("--junit", "Write the cells as JUnit XML.")]
-Report = Annotated[Path | None, option("--report", "A folder for the drawn curves and the table as Markdown.")]
-Dump = Annotated[Path | None, option("--dump", "A folder for inputs and outputs: one folder per model that failed.")]
-Force = Annotated[bool, option("--force", "Replace files that are no earlier results of this command, too.")]
 
-
+@with_groups
 def command(
     backends: options.Backends = None,
-    cases: Cases = None,
-    list_ids: ListIds = False,
-    dtype: Dtypes = None,
+    cases: Annotated[
+        list[str] | None, option("--cases", "Ids of cells, as --list prints them; * is any text; separate several with |.")
+    ] = None,
+    list_ids: Annotated[bool, option("--list", "Print the ids of the cells that would run, and run none.")] = False,
+    dtype: Annotated[list[str] | None, option("--dtype", "Dtypes separated by commas; default: all.")] = None,
     device: options.Devices = None,
-    python: Pythons = None,
-    ssh: Hosts = None,
+    python: Annotated[list[str] | None, option("--python", "NAME=INTERPRETER; NAME@LABEL=INTERPRETER adds a column.")] = None,
+    ssh: Annotated[list[str] | None, option("--ssh", "NAME=HOST, or NAME@LABEL=HOST, as execnet's ssh= takes it.")] = None,
     seed: Annotated[int, option("--seed", "Of weights, inputs, the order of batches and what dropout drops.")] = 0,
     controls: Annotated[bool, option("--controls", "Plant known mistakes, which must be caught.")] = False,
-    part: Part = None,
-    data: Data = None,
-    json_file: options.JsonFile = None,
-    junit: Junit = None,
-    report: Report = None,
-    dump: Dump = None,
-    force: Force = False,
+    part: Annotated[
+        str | None, option("--part", "K/N: the K-th of N parts of all this, for several processes or machines.")
+    ] = None,
+    data: Annotated[Path | None, option("--data", "Pairs for the training job; else the built-in corpus.")] = None,
+    *,
+    files: Files,
+    force: Annotated[bool, option("--force", "Replace files that are no earlier results of this command, too.")] = False,
     every_case: Annotated[bool, option("--every-case", "One line per case.")] = False,
     timeout: Annotated[float, options.timeout("answer")] = TIMEOUT,
     jobs: Annotated[int | None, option("--jobs", "Backends at a time; default: one per core.", min=1)] = None,
-    seeds: Seeds = None,
-    out: Out = None,
-    collect: Collect = None,
-    on: On = HERE,
-    address: Address = None,
-    needs: Needs = None,
-    without_token: WithoutToken = False,
+    sweeping: Sweeping,
 ) -> None:
     """Measure every layer, gradient, step and token of every backend against the float64 reference.
 
@@ -80,27 +64,26 @@ def command(
     from ....parity.selection import WHOLE, Selection, part_of
     from ....registry import entries
     from ...reporting import ended_cleanly
-    from .files import Files
     from .screen import Progress, show
     from .sweep import check_json, read_sweep, run_sweep, tell_findings
 
-    sweeping = Sweeping(seeds, out, collect, on, address, tuple(needs or ()), without_token)
     if sweeping.wanted:
-        single = {"--list": list_ids, "--seed": seed, "--junit": junit, "--report": report, "--dump": dump, "--part": part}
+        single: dict[str, Any] = {"--list": list_ids, "--seed": seed, "--part": part}
+        single |= {"--junit": files.junit, "--report": files.report, "--dump": files.dump}
         chosen = {"--backends": backends, "--cases": cases, "--dtype": dtype, "--device": device, "--python": python}
         flags = {"--every-case": every_case, "--ssh": ssh, "--controls": controls, "--data": data, "--jobs": jobs}
         given = [option for option, value in [*single.items(), *chosen.items(), *flags.items()] if value]
         sweeping.check(given, [*single, "--every-case"])
-        check_json(json_file, force, (out, collect, data))
-    if collect is not None:
-        return tell_findings(read_sweep(collect, seeds), json_file)
+        check_json(files.json_file, force, (sweeping.out, sweeping.collect, data))
+    if sweeping.collect is not None:
+        return tell_findings(read_sweep(sweeping.collect, sweeping.seeds), files.json_file)
     dtypes = tuple(names("--dtype", dtype, EVERY_DTYPE, lambda: EVERY_DTYPE))
     patterns, chosen_part = "|".join(cases) if cases is not None else None, part_of(part) if part else WHOLE
     selection = Selection(dtypes, patterns, seed, controls, data, chosen_part)
     columns = parsed_columns(backends, dtypes, device or [], python or [], ssh or [])
     if sweeping.wanted:
         require_execnet()
-        return tell_findings(run_sweep(sweeping, columns, selection, timeout, jobs), json_file)
+        return tell_findings(run_sweep(sweeping, columns, selection, timeout, jobs), files.json_file)
     plan = plan_of(selection, columns)
     plan.check()
     if list_ids:
@@ -108,11 +91,12 @@ def command(
         print("\n".join(dict.fromkeys(cell.id for label, own in offered.items() for cell in plan.cells(label, own))))
         return
     require_execnet()
-    files = Files(json_file, junit, report, dump)
     files.check(plan, force)
     with ended_cleanly():
         with Progress() as progress:
-            outcome, _ = run_matrix(columns, selection, plan=plan, timeout=timeout, jobs=jobs, progress=progress, dump=dump)
+            outcome, _ = run_matrix(
+                columns, selection, plan=plan, timeout=timeout, jobs=jobs, progress=progress, dump=files.dump
+            )
         show(outcome, [column.label for column in columns], every_case, seed)
         settings: dict[str, Any] = {
             "seed": seed,

@@ -26,29 +26,23 @@ if TYPE_CHECKING:
 HERE, RAY = "local", "ray"
 SHOWN = 25  # failures and nearest results; --json has all
 
-Seeds = Annotated[str | None, option("--seeds", "Run once for each of 0-49, or of 0,3,7-9, into --out.")]
-Out = Annotated[Path | None, option("--out", "A folder for --seeds, a file per run; what it holds is not run again.")]
-Collect = Annotated[Path | None, option("--collect", "Run nothing; tell what such a folder holds, --seeds at least.")]
-On = Annotated[str, option("--on", "Where the runs of --seeds are done.", metavar="local|ray")]
-Address = Annotated[str | None, option("--address", "A running Ray cluster, HOST:PORT or auto; else one is started.")]
-Needs = Annotated[
-    list[str] | None,
-    option("--needs", "Of a node, for --on ray: GPU=1, memory=BYTES, or NAME=AMOUNT of a resource of your cluster."),
-]
-WithoutToken = Annotated[bool, option("--without-token", "Take a Ray cluster on which whoever reaches it runs any program.")]
-
 
 @dataclass(frozen=True)
 class Sweeping:
-    """Options of a sweep, as the command line has them."""
+    """The options of a sweep."""
 
-    seeds: str | None = None
-    out: Path | None = None
-    collect: Path | None = None
-    on: str = HERE
-    address: str | None = None
-    needs: tuple[str, ...] = ()
-    without_token: bool = False
+    seeds: Annotated[str | None, option("--seeds", "Run once for each of 0-49, or of 0,3,7-9, into --out.")] = None
+    out: Annotated[Path | None, option("--out", "A folder for --seeds, a file per run; what it holds is not run again.")] = None
+    collect: Annotated[Path | None, option("--collect", "Run nothing; tell what such a folder holds, --seeds at least.")] = None
+    on: Annotated[str, option("--on", "Where the runs of --seeds are done.", metavar="local|ray")] = HERE
+    address: Annotated[str | None, option("--address", "A running Ray cluster, HOST:PORT or auto; else one is started.")] = None
+    needs: Annotated[
+        list[str] | None,
+        option("--needs", "Of a node, for --on ray: GPU=1, memory=BYTES, or NAME=AMOUNT of a resource of your cluster."),
+    ] = None
+    without_token: Annotated[
+        bool, option("--without-token", "Take a Ray cluster on which whoever reaches it runs any program.")
+    ] = False
 
     @property
     def wanted(self) -> bool:
@@ -152,7 +146,7 @@ def _engine(asked: Sweeping, columns: Sequence[Column], jobs: int | None) -> Abs
         return nullcontext(in_turn(jobs))
     from ....parity.sweeping.on_ray import on_ray
 
-    return on_ray(asked.address, _needs(asked.needs, columns), jobs, asked.without_token)
+    return on_ray(asked.address, _needs(asked.needs or (), columns), jobs, asked.without_token)
 
 
 def _needs(given: Sequence[str], columns: Sequence[Column]) -> dict[str, float]:
