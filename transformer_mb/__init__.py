@@ -1,4 +1,4 @@
-"""One Transformer, natively in several frameworks behind one interface.
+"""The Transformer, written natively in several frameworks behind one interface.
 
 Names load on first use: importing this package imports no framework, and not even NumPy.
 """

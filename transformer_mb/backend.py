@@ -27,7 +27,7 @@ Weights = Mapping[str, np.ndarray]
 
 
 class Backend(OfferedLayers, Searches, ABC):
-    """One framework on one device in one dtype.
+    """A framework on one device in one dtype.
 
     The framework's layer classes are attributes, see ``interface.LAYERS``: ``backend.MultiHeadAttention(...)`` has this dtype
     and lies on this device; ``type(backend).MultiHeadAttention`` is the class itself, which knows neither.

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Batch(NamedTuple):
-    """One padded batch of NumPy int64 arrays: sources and targets [B, steps], their valid lengths [B].
+    """A padded batch of NumPy int64 arrays: sources and targets [B, steps], their valid lengths [B].
 
     ``target_in`` starts with the start token and ``target_out`` is what the decoder is to predict.
     """

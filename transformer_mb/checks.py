@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import ConfigError, DtypeError, ShapeError, TokenError
 
-FEW = 8  # so many numbers of a wrong argument are shown
+FEW = 8  # numbers of a wrong argument that are shown
 Sizes = Sequence[int | None]  # None: a size that a graph of TensorFlow does not know yet, which fits any
 
 
@@ -48,7 +48,7 @@ def spelled(dtype: Any) -> str:
 
 
 def check_features(name: str, X: Any, size: int | None) -> None:
-    """Refuse an input [B, T, size] of another rank or width; None where nobody says the width."""
+    """Refuse an input [B, T, size] of another rank or width; None where the width is unknown."""
     shape = _shape(name, X, "[B, T, width]")
     if len(shape) != 3 or (None not in (size, shape[-1]) and shape[-1] != size):
         raise ShapeError(f"{name} must have shape [B, T, {'width' if size is None else size}], got {list(shape)}.")

@@ -31,7 +31,7 @@ LONGEST_TABLE = 1 << 16  # sinusoidal positions: their table is made from the nu
 @refusing_unknown_fields
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig:
-    """One Transformer, independent of any framework. The defaults are D2L's (chapter 10.7).
+    """The configuration of a Transformer, independent of any framework. The defaults are D2L's (chapter 10.7).
 
     Args:
         architecture: ``encoder_decoder``; ``encoder`` alone (BERT); ``decoder`` alone, without

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Divergence:
-    """One known difference.
+    """A known difference of a backend.
 
     Args:
         backend: its name in the registry.

@@ -61,7 +61,7 @@ class CheckpointError(TransformerMBError, OSError):
 
 
 class DestinationError(TransformerMBError, OSError):
-    """A file that is there already, which nobody has said may be replaced."""
+    """A file that is there already, which the user has not said may be replaced."""
 
 
 class DataError(TransformerMBError, ValueError):

@@ -4,7 +4,7 @@
 with standard deviation 1/sqrt(D), so that they have unit variance once scaled by sqrt(D) (Vaswani et al. 2017, section
 3.4), and a table that is also the output projection gives logits near 1.
 
-``torch_default``: what PyTorch's layers start with when nobody chooses: Linear weights and biases uniform within
+``torch_default``: the start of PyTorch's layers by default: Linear weights and biases uniform within
 1/sqrt(inputs), embeddings standard normal. Documents that initialise nothing train from here.
 
 Either way normalisations start as the identity.

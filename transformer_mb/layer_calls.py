@@ -15,7 +15,7 @@ from .layer_options import AttentionOptions
 from .other_names import OTHER_NAMES
 
 CALLS = ("forward", "call", "__call__")  # what the frameworks name that which a layer computes
-OWN = "transformer_mb.backends."  # a class of somebody else's takes what it says
+OWN = "transformer_mb.backends."  # a class of another package takes what it says
 # Arguments that are True or False, and what one takes them for.
 BOOLEANS = (bool, np.bool_)
 FLAGS = {"causal": "; a mask goes to mask=", "need_weights": ""}

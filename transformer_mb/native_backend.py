@@ -80,12 +80,12 @@ class NativeBackend(Backend):
 
     @classmethod
     def is_built_for_gpus(cls) -> bool | None:
-        """Tell whether what is installed can compute on GPUs at all; None where nobody knows."""
+        """Tell whether what is installed can compute on GPUs at all; None where that is unknown."""
         return None
 
     @classmethod
     def without_gpu(cls) -> str:
-        """Say why ``devices`` has no GPU; empty where it has one, or where nobody knows."""
+        """Say why ``devices`` has no GPU; empty where it has one, or where that is unknown."""
         built = cls.is_built_for_gpus()
         return "" if built is None else no_gpu(f"{cls.name} {cls.version()}", cls.devices(), built)
 
@@ -206,7 +206,7 @@ def _logits(model: Any, source: Any, target: Any, valid_lens: Any) -> Any:
 
 @lru_cache
 def _mean_losses(loss: type) -> Callable[..., Any]:
-    """One function per loss class: a backend that compiles does so once."""
+    """Return one function per loss class: a backend that compiles does so once."""
 
     def mean_losses(model: Any, source: Any, valid_lens: Any, target_in: Any, target_out: Any, target_valid_lens: Any) -> Any:
         return loss(normalization="steps")(model(source, target_in, valid_lens)[0], target_out, target_valid_lens)

@@ -10,7 +10,7 @@ import numpy as np
 
 
 class NativeParameter(ABC):
-    """One parameter.
+    """A parameter of a native model.
 
     Args:
         holder: the framework's own object.
@@ -38,7 +38,7 @@ class NativeParameter(ABC):
         return shape[::-1] if self.transposed else shape
 
     def canonical(self, tensor: Any) -> np.ndarray:
-        """Its value, or a gradient or moment of it, as an array of its own in canonical layout."""
+        """Return its value, or a gradient or moment of it, as an array of its own in canonical layout."""
         return np.ascontiguousarray(self.layout(self.to_numpy(tensor)))
 
     def layout(self, array: np.ndarray) -> np.ndarray:
@@ -67,6 +67,6 @@ NativeParameters = Mapping[str, NativeParameter]
 
 
 def by_name(parameters: NativeParameters, tensors: Iterable[Any]) -> dict[str, np.ndarray]:
-    """One tensor for each parameter, in canonical layout."""
+    """Return one tensor for each parameter, by canonical name and in canonical layout."""
     pairs = zip(parameters.items(), tensors, strict=True)
     return {name: parameter.canonical(tensor) for (name, parameter), tensor in pairs}

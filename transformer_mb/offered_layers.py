@@ -1,4 +1,4 @@
-"""What a backend's class offers of ``interface``: its layers and functions, and the text that ``help`` shows of them."""
+"""The layers and functions of ``interface`` that a backend's class offers, and the text that ``help`` shows of them."""
 
 from __future__ import annotations
 

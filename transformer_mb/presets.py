@@ -1,4 +1,4 @@
-"""One function per published variant: its architecture, and the recipe that its document trains with.
+"""A function per published variant: its architecture, and the recipe that its document trains with.
 
 Every function takes the two vocabulary sizes and any field of TransformerConfig to change; ``num_heads`` and ``num_layers``
 are of both sides. A small model of the same kind is ``presets.annotated(11, 13, num_hiddens=8, ffn_num_hiddens=12,

@@ -150,7 +150,7 @@ class Trainer(ABC):
         return int.from_bytes(hashlib.sha256(named.encode()).digest()[:6])
 
     def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> Any:
-        """One training step; returns the summed loss as the framework's scalar, which ``float()`` reads.
+        """Take one training step; returns the summed loss as the framework's scalar, which ``float()`` reads.
 
         Of several processes each is given the whole batch and computes its rows; the losses that they return add up to that
         of the batch.
@@ -183,7 +183,7 @@ class Trainer(ABC):
 
     @abstractmethod
     def run_batch(self, share: Share, part: int, last: bool) -> Any:
-        """One batch of a step, ``part`` being 0 for its first: the weighed loss.
+        """Compute one batch of a step, ``part`` being 0 for its first, and return the weighted loss.
 
         The weighed gradient is added to those of the parts before it; after the last come the sum over all processes and the
         update.
@@ -195,7 +195,7 @@ class Trainer(ABC):
 
     @abstractmethod
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
-        """One optimizer step from given gradients by canonical name, clipping included."""
+        """Take one optimizer step with gradients by canonical name, clipping included."""
 
     @abstractmethod
     def moments(self, slot: str) -> Iterable[Any]:

@@ -19,7 +19,7 @@ class Row(NamedTuple):
 
 
 class Fixed(Row):
-    """One that a resumed training may not change: the data, their order, and what the saved state means."""
+    """An option that a resumed training may not change: the data, their order, and what the saved state means."""
 
 
 def one_of(name: str) -> str:
@@ -135,18 +135,18 @@ class RecipeOptions(TypedDict, total=False):
 
 
 class BothSides(TypedDict, total=False):
-    """One word for a field of the encoder and of the decoder, with the default of both."""
+    """A word for a field of the encoder and of the decoder, with the default of both."""
 
     num_layers: Annotated[int, Row(2, "blocks of each side")]
     num_heads: Annotated[int, Row(4, "attention heads of each side")]
 
 
 class TrainingOptions(ModelOptions, RecipeOptions, BothSides, total=False):
-    """What ``tmb.train`` takes beside the places of data and results."""
+    """The options that ``tmb.train`` takes beside the places of data and results."""
 
 
 def _declared(options: type) -> dict[str, Any]:
-    """What is said of each option in its annotation."""
+    """Return the row that each option has in its annotation."""
     return {name: kind.__metadata__[0] for name, kind in get_type_hints(options, include_extras=True).items()}
 
 

@@ -27,7 +27,7 @@ def average(folders: Any, out: str | PathLike[str], *, last: int | None = None, 
         folders: one checkpoint folder, whose training kept the weights of several validations (``keep_best``); or several
             folders, whose models are taken, all with the same configuration and vocabularies.
         out: a new folder; ``force`` replaces a checkpoint there.
-        last: of one folder, only so many of the kept weights, those after the most steps.
+        last: of one folder, the number of kept weights to take, those after the most steps.
     Returns: the files whose mean it is.
     Raises: CheckpointError: a folder is damaged, or the first of them and another differ in what is no weight. ConfigError.
     """

@@ -27,7 +27,7 @@ FILES = (CONFIG, MODEL, *VOCABULARIES.values(), *TOKENIZERS, *OF_TRAINING)
 
 
 def kept_name(step: int) -> str:
-    """The file of the weights that are kept beside the model, of the validation after so many steps."""
+    """The file of the weights that are kept beside the model, of the validation after ``steps`` steps."""
     return KEPT.replace("*", str(step))
 
 

@@ -15,7 +15,7 @@ def lines_beside(path: Path, pairs: Pairs, data: Path, num_examples: int | None 
     """The line of each pair; lines whose pair was left out are left out too.
 
     Args:
-        data: the file that the pairs came from. num_examples: only so many of its lines were read.
+        data: the file that the pairs came from. num_examples: the number of its lines that were read.
     Raises:
         DataError: not as many lines as the file of pairs has.
     """
@@ -40,6 +40,6 @@ def count_lines(path: Path) -> int:
 
 
 def spread(lines: Sequence[str], pairs: Pairs) -> list[str]:
-    """One line for each line of the file that the pairs came from, to the last pair: empty where one was left out."""
+    """Return one line for each line of the file that the pairs came from, to the last pair: empty where one was left out."""
     by_number = dict(zip(pairs.numbers, lines, strict=True))
     return [by_number.get(number, "") for number in range(1, pairs.numbers[-1] + 1)]

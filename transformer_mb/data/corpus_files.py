@@ -124,7 +124,7 @@ class _Hashed(RawIOBase):
         return count
 
     def whole(self) -> bytes:
-        """The digest of all bytes, of those too that nobody has asked for."""
+        """The digest of all bytes, also of bytes that were never read."""
         while block := self._file.read(BLOCK):
             self._digest.update(block)
         return self._digest.digest()

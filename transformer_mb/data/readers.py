@@ -88,7 +88,7 @@ def read_pairs(
         columns: which two of a file's columns, from 1, source first. By default the first two: then all lines must have as
             many columns, and neither may hold numbers alone.
         bad_lines: ``stop`` at a line that cannot be trained on, or ``drop`` it (``data.bad_lines`` says what is bad).
-            Parallel files of different lengths are refused in any case: nobody knows which line is missing.
+            Parallel files of different lengths are refused in any case: which line is missing cannot be known.
     Raises:
         DataError: naming the file, the line, what was expected there and what is there.
     """
@@ -179,7 +179,7 @@ def _is_json(path: Path) -> bool:
 
 
 def _parsed(path: Path, parse: Callable[[str], Pair], bad_lines: BadLines, opened: Open) -> Iterator[Numbered]:
-    """One pair a line; an empty line is a blank one, unless nothing but such lines follow. One of tabs or spaces always is."""
+    """Yield a pair per line; an empty line is blank, unless only such lines follow. One of tabs or spaces always is."""
     empty = 0
     for number, line in lines_of(path, bad_lines, opened):
         if line == "":

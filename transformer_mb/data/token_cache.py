@@ -86,7 +86,7 @@ class TokenCache:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One process at a time makes what is missing; of several that train together the others find it.
+        """Let one process at a time make what is missing; of several that train together the others find it.
 
         Who has waited too long goes on: an entry that comes twice is the same one.
         """

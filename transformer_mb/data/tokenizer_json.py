@@ -182,7 +182,7 @@ try:
             made.decode(made.encode(text))
 except MemoryError:
     sys.exit("it takes more memory than a file of its size needs")
-except Exception:  # whoever reads it says so in words of its own
+except Exception:  # the reader says so in words of its own
     pass
 except BaseException as error:
     sys.exit(str(error))

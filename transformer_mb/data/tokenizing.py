@@ -61,7 +61,7 @@ class TokenizedPairs:
 
 
 class IdsWriter:
-    """One side, written to two files as it comes: ids of the vocabulary's dtype, and int64 starts."""
+    """A side, written to two files as it comes: ids of the vocabulary's dtype, and int64 starts."""
 
     def __init__(self, ids: IO[bytes], starts: IO[bytes], vocabulary: Vocabulary):
         self.dtype = ids_dtype(vocabulary)

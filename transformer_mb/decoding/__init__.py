@@ -1,1 +1,1 @@
-"""How tokens are searched for: what a search starts from, greedily, by beam, by drawing, and the penalties of hypotheses."""
+"""Searches for tokens: their inputs, greedy search, beam search, drawing, and the penalties of hypotheses."""

@@ -14,7 +14,7 @@ from .coverage_penalty import Coverage
 from .session import BeamSession
 
 LENGTH_PENALTY = 0.6  # of Vaswani et al. 2017, section 6.1
-LARGEST_BEAM = 1000  # a search's time and memory grow by it; nobody finds better translations above some dozens
+LARGEST_BEAM = 1000  # a search's time and memory grow by it; translations get no better above some dozens
 LARGEST_LENGTH_PENALTY = 10.0  # far above what anybody uses; the powers of the longest sequences stay finite numbers
 
 
@@ -137,7 +137,7 @@ def check_search(beam: Any, length_penalty: Any, n_best: Any) -> None:
 
 
 def _penalties(limits: np.ndarray, length_penalty: float) -> np.ndarray:
-    """What log p is divided by, by the number of tokens; none have 1 too."""
+    """Return the divisors of log p, by the number of tokens; no token counts as 1."""
     return np.array([((5.0 + max(length, 1)) / 6.0) ** length_penalty for length in range(int(limits.max()) + 1)], float)
 
 

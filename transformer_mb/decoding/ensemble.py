@@ -57,7 +57,7 @@ class Ensemble:
 
 
 def as_models(model: Any) -> tuple[Any, ...]:
-    """One model, or the models of a list or tuple of them."""
+    """Return one model, or the models of a list or tuple, as a tuple."""
     models = tuple(model) if isinstance(model, list | tuple) else (model,)
     if not models:
         raise ConfigError("An ensemble must have at least one model, got none.")
@@ -65,7 +65,7 @@ def as_models(model: Any) -> tuple[Any, ...]:
 
 
 def shared_config(configs: Sequence[TransformerConfig]) -> TransformerConfig:
-    """That of the model with the fewest positions; raises ConfigError for models that cannot decode as one."""
+    """Return the configuration with the fewest positions; raises ConfigError for models that cannot decode as one."""
     for number, config in enumerate(configs[1:], start=2):
         for name in SHARED:
             if getattr(config, name) != getattr(configs[0], name):

@@ -1,4 +1,4 @@
-"""What a search starts from: arrays checked once for all backends."""
+"""Inputs of a search: arrays checked once for all backends."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def decoding_inputs(
     longest = int(lens.max())
     limits = check_max_steps(config, max_steps, len(lens), longest)
     check_prefixes(config, prefixes, limits)
-    # Rows end at one column, so that one cache serves all; before a row begins stands its first token, which nobody sees.
+    # Rows end at one column, so that one cache serves all; before a row begins stands its first token, which no query sees.
     padding = longest - lens
     columns = np.maximum(np.arange(longest) - padding[:, None], 0)
     aligned = np.take_along_axis(prompt, columns, axis=1)
@@ -58,6 +58,6 @@ def decoding_inputs(
 
 
 def room(steps: int, most: int) -> int:
-    """At least ``steps``, for what is compiled for their number: few different ones, each at most half larger than the last."""
+    """Return at least ``steps``, to compile for: few different numbers, each at most half larger than the last."""
     power = 1 << max(steps - 1, 7).bit_length()
     return min(power * 3 // 4 if steps <= power * 3 // 4 else power, most)

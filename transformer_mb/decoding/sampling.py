@@ -18,7 +18,7 @@ SMALLEST_SHARE = 1e-6  # the most probable token alone, in any vocabulary that t
 
 
 class Truncation(NamedTuple):
-    """What a step's draw depends on beside its logits: numbers, or tensors in what is compiled."""
+    """The values that a step's draw depends on beside its logits: numbers, or tensors in what is compiled."""
 
     temperature: Any
     top_k: Any
@@ -27,7 +27,7 @@ class Truncation(NamedTuple):
 
 @dataclass(frozen=True)
 class Sampling:
-    """Each token is drawn by its probability: softmax(logits / temperature), cut and scaled to sum 1 again.
+    """Drawing of each token by its probability: softmax(logits / temperature), cut and scaled to sum 1 again.
 
     Args:
         temperature: from 0.001 to 1000; below 1 the probable become more probable.

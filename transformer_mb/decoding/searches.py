@@ -22,7 +22,7 @@ from .session import BeamSession
 
 
 class Searches(ABC):
-    """What a backend computes natively (``run_greedy``, ``run_sample``, ``start_beam``), and the calls that are made of it.
+    """A backend's native searches (``run_greedy``, ``run_sample``, ``start_beam``), and the calls that are made of them.
 
     Where a search takes a model it takes a list of them too (but for ``sample``), which decode as one: see ``Ensemble``.
     """
@@ -100,7 +100,7 @@ class Searches(ABC):
         rows: Any = None,
         prefixes: Any = None,
     ) -> list[list[int]]:
-        """Each token drawn by its probability (see ``Sampling``), of what ``greedy`` takes and as it gives it.
+        """Draw each token by its probability (see ``Sampling``); takes and returns what ``greedy`` does.
 
         Args:
             rows: [B] int, the number of each row, by which and by the seed its tokens are drawn; None: from 0 on.
@@ -170,7 +170,7 @@ class Searches(ABC):
         check_side(config_of(model), side, call)
 
     def _config(self, model: Any, side: str, call: str) -> TransformerConfig:
-        """Of a model, or what the models of an ensemble share."""
+        """Return the configuration of a model, or the one that the models of an ensemble share."""
         models = as_models(model)
         for one in models:
             self._check_model(one, side, call)
@@ -210,6 +210,6 @@ class Searches(ABC):
 
 
 def _ended(config: TransformerConfig, rows: np.ndarray, limits: np.ndarray) -> list[list[int]]:
-    """Each row up to its eos, or to its limit."""
+    """Cut each row at its eos, or at its limit."""
     cut = [row[:limit] for row, limit in zip(rows.tolist(), limits, strict=True)]
     return [row[: row.index(config.eos_id)] if config.eos_id in row else row for row in cut]

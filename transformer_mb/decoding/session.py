@@ -1,4 +1,4 @@
-"""What a search asks of a backend, step by step, and its bookkeeping where a framework's operations run one by one."""
+"""The steps that a search asks of a backend, and their bookkeeping where a framework's operations run one by one."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ class EagerSession(ABC):
 
     @abstractmethod
     def _repeated(self, tensor: Any, beam: int) -> Any:
-        """Each row ``beam`` times."""
+        """Repeat each row ``beam`` times."""
 
     @abstractmethod
     def _encoded(self, inputs: DecodingInputs) -> Any:
-        """What the encoder makes of the source [B, S]: [B, S, D]."""
+        """Encode the source [B, S]: [B, S, D]."""
 
     def _prepared(self, enc_outputs: Any, inputs: DecodingInputs, rows: int, max_steps: int) -> Any:
         """Steps past the layers, for rows = B * beam; None where these are to be called."""
@@ -102,11 +102,11 @@ class EagerSession(ABC):
 
     @abstractmethod
     def _top(self, logits: Any, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What ``best_tokens`` asks first."""
+        """Answer the first question of ``best_tokens``."""
 
     @abstractmethod
     def _lowest(self, logits: Any, rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
-        """What ``best_tokens`` asks of rows in which tokens tie."""
+        """Answer the question of ``best_tokens`` about rows in which tokens tie."""
 
     @abstractmethod
     def _log_softmax(self, logits: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The meeting of a training's processes: rank 0 listens, the others come, and nobody waits past the time there is.
+"""The meeting of a training's processes: rank 0 listens, the others come, and no process waits past the time there is.
 
 Anything may find an open port. What does not say at once that it is a rank is sent away, however many or slow such callers are.
 """
@@ -70,7 +70,7 @@ def connect(place: Place) -> socket.socket:
 
 
 def exactly(peer: socket.socket, count: int, end: float = inf) -> bytearray:
-    """So many bytes. Raises ConnectionError where the other side closes before, TimeoutError where they take too long.
+    """Receive ``count`` bytes. Raises ConnectionError where the other side closes before, TimeoutError after ``end``.
 
     Args:
         end: when the last of them must be there; without it each may take the time of the connection.
@@ -188,7 +188,7 @@ class _Door:
 
 
 def _listen(place: Place, end: float) -> socket.socket:
-    """At the address where it is this machine's own; else, as for a name that stands for several machines, everywhere."""
+    """Listen at the address where it is this machine's own; else, as for a name of several machines, everywhere."""
     for address in (*_own_addresses(place, min(end, monotonic() + NAME_TIMEOUT)), ""):
         try:
             server = socket.create_server((address, place.port), backlog=socket.SOMAXCONN)

@@ -1,4 +1,4 @@
-"""The rank and the number of processes, as whoever started this one says in the environment."""
+"""The rank and the number of processes, as the environment of this process gives them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PORTS = 65_535
 
 @dataclass(frozen=True)
 class Place:
-    """One process among ``size``.
+    """A process's place among ``size``.
 
     Attributes:
         rank, local_rank: among all, and on this machine.

@@ -78,7 +78,7 @@ class Processes(ABC):
 
 
 class Alone(Processes):
-    """One process, which has the sum already."""
+    """A single process, which has the sum already."""
 
     def __init__(self) -> None:
         super().__init__(rank=0, size=1)

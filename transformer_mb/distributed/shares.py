@@ -1,4 +1,4 @@
-"""One process's part of a training step.
+"""The part that one process has in a training step.
 
 Every process has the whole batch, since its order is a function of the seed and the epoch, and takes its rows. A gradient is
 a sum over tokens divided by one number; so the processes' gradients are summed, each weighed by its own divisor over the
@@ -19,7 +19,7 @@ Masks = Mapping[str, np.ndarray]
 
 
 class Share(NamedTuple):
-    """One process's rows of a batch, its dropout masks, and what its loss and gradient are multiplied by before the sum.
+    """A process's rows of a batch, its dropout masks, and what its loss and gradient are multiplied by before the sum.
 
     ``of_step``: what those of the whole batch would be multiplied by.
     """

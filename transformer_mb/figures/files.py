@@ -81,7 +81,7 @@ def save_page(documents: Iterable[str], path: Path) -> None:
 
 
 def as_svg(figure: Any, **options: Any) -> str:
-    """An SVG document whose text stays text: it can be searched, and whoever shows it finds a font for every alphabet."""
+    """An SVG document whose text stays text: it can be searched, and its viewer finds a font for every alphabet."""
     import matplotlib
 
     stream = io.StringIO()

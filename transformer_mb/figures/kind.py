@@ -12,7 +12,7 @@ from ..printable import counted
 
 
 class Attention(NamedTuple):
-    """One kind of attention in one sentence.
+    """The attention of one kind in one sentence.
 
     queries, keys: the tokens of rows and columns. layers: weights [H, T, S], one array a layer. allowed: [T, S] bool, False
     where a mask forbids attending; None allows all. first_layer: the number of the first of ``layers``.

@@ -1,7 +1,7 @@
-"""Locks on places in the file system: one process at a time. Whoever waits says for whom, and gives up after a time.
+"""Locks on places in the file system: one process at a time. A process that waits says for which, and gives up after a time.
 
 A lock is that of a hidden file of the project's own, so that ``flock FOLDER transformer-mb ...`` does not wait for itself. The
-system frees it when its process ends in any way, and whoever has it next removes the file.
+system frees it when its process ends in any way, and its next owner removes the file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class LockHeldError(TimeoutError):
 
 @contextmanager
 def locked(folder: Path, name: str = "", kind: str = "lock", limit: float | None = None) -> Iterator[None]:
-    """One process at a time has what is called ``name`` in a folder; each ``kind`` is a lock of its own.
+    """Let one process at a time have what is called ``name`` in a folder; each ``kind`` is a lock of its own.
 
     Where the file system has no locks, or nothing can be written, there is none. Raises LockHeldError after ``limit`` seconds,
     by default ``waiting.LIMIT``.
@@ -85,7 +85,7 @@ def _attempt(path: Path, held: list[int]) -> tuple[str, bool]:
 
 
 def _opened(path: Path) -> int | None:
-    for mode in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):  # somebody else's file may be locked, but not written
+    for mode in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):  # another user's file may be locked, but not written
         with suppress(OSError):
             return os.open(path, mode | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     return None

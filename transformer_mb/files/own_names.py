@@ -1,4 +1,5 @@
-"""Hidden names beside what is written. Each says by a checksum that it is the project's: nobody calls a folder so by chance."""
+"""Hidden names beside what is written. A checksum in each says that it is the project's: no user names a folder so by
+chance."""
 
 from __future__ import annotations
 

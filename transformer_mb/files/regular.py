@@ -1,6 +1,6 @@
-"""Reading files whose path somebody else, or another file, has chosen: regular ones only, and no longer than they may be.
+"""Reading of files whose path another user, or another file, has chosen: regular ones only, and no longer than they may be.
 
-Whoever opens a named pipe waits for ever, a device may have no end, and opening one can do something by itself.
+Opening a named pipe waits for ever, a device may have no end, and opening one can do something by itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hidden folders for unfinished files, beside the place they are meant for, which nobody else touches."""
+"""Hidden folders for unfinished files, beside the place they are meant for, which no other process touches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .unbroken import taken_back, unbroken
 def staged(parent: Path) -> Iterator[Path]:
     """A new hidden folder in ``parent``, gone afterwards; those that killed processes have left there go with it.
 
-    A process holds the lock of its folder while it lives: a folder that can be locked has nobody any more. Raises OSError.
+    A process holds the lock of its folder while it lives: a folder that can be locked has no owner any more. Raises OSError.
     """
     _remove_abandoned(parent)
     mine: list[tuple[Path, int]] = []
@@ -115,7 +115,7 @@ def made_parents(destination: Path) -> Iterator[None]:
 
     def remove() -> None:
         for folder in missing:
-            with suppress(OSError):  # somebody else uses it by now
+            with suppress(OSError):  # another process uses it by now
                 folder.rmdir()
 
     with taken_back(remove):

@@ -1,4 +1,4 @@
-"""Write files whole or not at all: whoever reads one finds the old content or the new, never half of either.
+"""Write files whole or not at all: a reader finds the old content or the new, never half of either.
 
 Regular files alone are replaced. A link is followed, as by ``cp``: it stays, and what it leads to is replaced. The folders
 above a file are made.

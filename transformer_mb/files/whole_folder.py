@@ -1,4 +1,4 @@
-"""Replace a folder as a whole: whoever reads it finds the old one or the new one, never half of either.
+"""Replace a folder as a whole: a reader finds the old one or the new one, never half of either.
 
 The new content is written aside, flushed to the disk, and then exchanged with the old folder in one system call. Where
 there is no such call, two renames do it, and ``current_folder`` and ``recover`` know what a process that was killed
@@ -60,7 +60,7 @@ def place_folder(new: Path, folder: Path, ours: Collection[str], check: Callable
 
     Args:
         ours: names and patterns of all files that a folder of this kind can hold. Those of the old folder go with it.
-            Whatever else lies there (somebody's log) moves into the new one.
+            Whatever else lies there (a user's log) moves into the new one.
         check: called with ``folder`` while nobody else can change it; what it raises leaves everything as it is.
     """
     finish(new, folder)
@@ -162,7 +162,7 @@ def _retire(old: Path, folder: Path, ours: Collection[str]) -> None:
         for entry in old.iterdir():
             if _is_ours(entry, ours) and (entry.is_symlink() or not entry.is_dir()):
                 entry.unlink()
-            else:  # and nothing is lost where somebody has begun a new one in between
+            else:  # and nothing is lost where another process has begun a new one in between
                 os.rename(entry, _free_name(folder / entry.name))
         old.rmdir()
     except OSError as error:  # such as a file that cannot be removed; hidden it would stop every later save

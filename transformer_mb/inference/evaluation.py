@@ -1,4 +1,4 @@
-"""How good translations are: BLEU, chrF and TER by sacreBLEU with their signatures, and exact matches."""
+"""Measures of translations: BLEU, chrF and TER by sacreBLEU with their signatures, and exact matches."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Score(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """What ``evaluate`` measures.
+    """The measures that ``evaluate`` returns.
 
     exact_match: the share of pairs whose translation is one of the targets that are listed for this source;
     distinct_exact_match: the same over distinct sources. four_grams: the sequences of four words in the translations, which
@@ -124,7 +124,7 @@ def _remarks(bleu: float, chrf: float, four_grams: int, references: Iterable[str
 
 
 def exact_matches(pairs: Sequence[tuple[str, str]], translations: Sequence[str], *more: Sequence[str]) -> list[bool]:
-    """Whether each translation is any of the targets that are listed for its source."""
+    """Tell for each translation whether it is any of the targets that are listed for its source."""
     accepted: dict[str, set[str]] = {}
     for texts in ([target for _, target in pairs], *more):
         for (source, _), text in zip(pairs, texts, strict=True):
@@ -133,7 +133,7 @@ def exact_matches(pairs: Sequence[tuple[str, str]], translations: Sequence[str],
 
 
 def bleu(translations: Sequence[str], *references: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> Score:
-    """Of translations with one list of references or several, each with a text for each translation."""
+    """Return the BLEU of translations, with one list of references or several, each with a text for each translation."""
     return _bleu(translations, references, tokenize, lowercase)[0]
 
 
@@ -148,7 +148,7 @@ def _bleu(
 
 
 def chrf(translations: Sequence[str], *references: Sequence[str], lowercase: bool = False) -> Score:
-    """As ``bleu``, of characters."""
+    """Return the chrF of translations, with references as ``bleu`` takes them."""
     from sacrebleu.metrics import CHRF
 
     metric = CHRF(lowercase=lowercase)
@@ -179,12 +179,12 @@ def check_tokenization(name: str) -> None:
 
 
 def lowers(vocabulary: Vocabulary) -> bool:
-    """Whether what it writes is in lower case, whatever it was given."""
+    """Tell whether a vocabulary writes lower case, whatever text it encoded."""
     return vocabulary.normalized("AB").strip() == "ab"
 
 
 def written_without_spaces(texts: Iterable[str]) -> bool:
-    """Whether most letters are of scripts that put no space between words."""
+    """Tell whether most letters are of scripts that put no space between words."""
     letters = [letter for text in texts for letter in text if letter.isalpha()]
     found = sum(unicodedata.name(letter, "").split(" ")[0].split("-")[0] in WITHOUT_SPACES for letter in letters)
     return found > len(letters) / 2

@@ -55,7 +55,7 @@ class Generator:
         batch_size: int = 64,
         max_steps: int = 100,
     ) -> Generator:
-        """From a checkpoint folder; ``backend``, ``device`` and ``dtype`` as ``Translator.load`` takes them."""
+        """Load a checkpoint folder; ``backend``, ``device`` and ``dtype`` as ``Translator.load`` takes them."""
         framework, int8 = decoding_backend(backend, device, dtype)
         checkpoint = read_checkpoint(folder, optimizer=False)
         model = framework.from_weights(checkpoint.config, checkpoint.weights)
@@ -71,8 +71,8 @@ class Generator:
         sample: Sampling | None = None,
         first: int = 0,
     ) -> list[Any]:
-        """What follows each prompt: a text for a text, which begins with ``config.start_id`` for the model, and ids for ids,
-        which are given as the model was trained.
+        """Continue each prompt: a text with a text, before which the model gets ``config.start_id``, and ids, which must be
+        as the model was trained, with ids.
 
         Args:
             beam, length_penalty: as in ``Translator.translate``. sample: tokens are drawn instead. first: the number of the
@@ -118,13 +118,13 @@ class Generator:
         return self._each(self._ids(prompts, first)[1], decode)
 
     def text(self, ids: Sequence[int]) -> str:
-        """What generated ids say; DataError for a model without vocabulary."""
+        """Decode generated ids; raises DataError for a model without vocabulary."""
         if self.vocabulary is None:
             raise DataError("Ids can be made text by a model with a vocabulary, got one without.")
         return self.vocabulary.decode(ids)
 
     def _ids(self, prompts: Any, first: int = 0) -> tuple[bool, list[list[int]]]:
-        """Whether they are texts, and all of them as ids."""
+        """Return whether the prompts are texts, and all of them as ids."""
         if isinstance(prompts, str | bytes) or not isinstance(prompts, Iterable):
             raise DataError(f"The prompts must be a list of texts, or of lists of ids, got {prompts!r:.80}.")
         listed = list(prompts)
@@ -146,7 +146,7 @@ class Generator:
         return texts, [list(prompt) for prompt in listed]
 
     def _each(self, prompts: Sequence[Sequence[int]], decode: Any) -> list[Any]:
-        """Each prompt's result in their order. Together are those of which each may become as long as by itself."""
+        """Return each prompt's result, in their order. A batch holds prompts of which each may become as long as by itself."""
         results: list[Any] = [None] * len(prompts)
         room = {number: self.model.config.max_len + 1 - len(prompt) for number, prompt in enumerate(prompts)}
         order = sorted(room, key=lambda number: len(prompts[number]))

@@ -1,4 +1,4 @@
-"""How probable given translations are."""
+"""The probabilities that a model gives to translations."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def token_log_probabilities(
 def _of_steps(
     backend: Backend, model: Any, source: Any, source_valid_lens: Any, target_in: np.ndarray, target_out: np.ndarray
 ) -> np.ndarray:
-    """As a search computes them."""
+    """Compute the log-probabilities [B, steps] of ``target_out`` as a search does."""
     steps = target_in.shape[1]
     inputs, _ = decoding_inputs(model.config, source, source_valid_lens, steps, None, "score")
     found = np.empty(target_in.shape)

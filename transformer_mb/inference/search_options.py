@@ -1,4 +1,4 @@
-"""What may be said of a translation beside beam and length penalty, checked once for all lines of a call."""
+"""Options of a translation beside beam and length penalty, checked once for all lines of a call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..decoding.sampling import Sampling
 from ..errors import ConfigError, DataError, TokenError
 from ..fields import did_you_mean
 
-RATIO, EXTRA_STEPS = 2.0, 10  # where no limit is given, a translation has so many times its source's tokens, and so many more
+RATIO, EXTRA_STEPS = 2.0, 10  # without a limit, a translation has RATIO times its source's tokens, and EXTRA_STEPS more
 LARGEST_RATIO = 1000.0
 
 
@@ -27,7 +27,7 @@ class LineOptions(TypedDict, total=False):
     sample: a ``Sampling``: tokens are drawn instead; beam must be 1.
     prefixes: text that each translation begins with, for one text a text, for a list a list; an empty one is none. The
         translation holds it, and at least one token more is looked for. That of an empty line stays empty.
-    max_ratio: a translation is at most so many times as long as its source, and 10 tokens more; None: twice, unless
+    max_ratio: a translation is at most this many times as long as its source, and 10 tokens more; None: twice, unless
         ``max_steps`` is given.
     first: the number of the first line, from 0, by which ``sample`` draws and errors count.
     """
@@ -109,7 +109,7 @@ def checked_search(
 
 
 def listed_lines(lines: Any) -> list[str]:
-    """One text, or all of a list; raises DataError for what is no text."""
+    """Return one text, or all of a list, as a list; raises DataError for any other value."""
     if isinstance(lines, str):
         return [lines]
     if not isinstance(lines, Iterable) or isinstance(lines, bytes | bytearray | Mapping | Set):

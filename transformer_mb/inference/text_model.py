@@ -78,7 +78,7 @@ class TextModel:
         too_long: str = "stop",
         replace_unknown: bool = False,
     ) -> Self:
-        """From a checkpoint folder with vocabularies, or from a list of folders, whose models translate as one.
+        """Load a checkpoint folder with vocabularies, or a list of folders, whose models translate as one.
 
         Args:
             replace_unknown: as the class does; where the checkpoint suppresses <unk>, it is found all the same.
@@ -113,7 +113,7 @@ class TextModel:
         return self.config.max_len - 1
 
     def tokens(self, line: str) -> list[str]:
-        """What the model is given of a line, without <eos>."""
+        """Return the tokens of a line as the model gets them, without <eos>."""
         return self._within(self.source_vocabulary.pieces(line) if line.strip() else [])
 
     def ids(self, line: str) -> list[int]:
@@ -130,7 +130,7 @@ class TextModel:
         return tokens[: self.longest] if self.too_long == "cut" else []
 
     def excess(self, lines: Iterable[str]) -> dict[int, int]:
-        """How many tokens each line has that is too long, by its number from 0."""
+        """Return the number of tokens of each line that is too long, by the line's number from 0."""
         counts = (len(self._encoded(line)) for line in lines)
         return {number: count for number, count in enumerate(counts) if count > self.longest}
 

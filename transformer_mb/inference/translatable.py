@@ -1,4 +1,4 @@
-"""What can be translated with: a model of both sides, and a checkpoint with their vocabularies."""
+"""Parts that can translate: a model of both sides, and a checkpoint with their vocabularies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_both_sides(config: TransformerConfig, got: str) -> None:
 
 
 def text_vocabularies(checkpoint: Checkpoint, folder: Any) -> tuple[Vocabulary, Vocabulary]:
-    """Those of both sides.
+    """Return the vocabularies of both sides.
 
     Raises CheckpointError that says how to give a checkpoint its vocabularies, and ConfigError for a model of one side.
     """

@@ -139,7 +139,7 @@ class Translator(TextModel):
         describe: Callable[[Any, int], Result],
         empty: Result,
     ) -> list[Result]:
-        """Each line's result in the order of the lines, decoded in batches of similar length."""
+        """Return each line's result in the order of the lines, decoded in batches of similar length."""
         encoded = [self._encoded(line) for line in lines]
         for number, ids in enumerate(encoded, start=first + 1):
             if len(ids) > self.longest:
@@ -160,7 +160,7 @@ class Translator(TextModel):
         return search.steps(batch.source_valid_lens, numbers, self.max_steps, self.longest + 1)
 
     def _text(self, line: str, ids: Sequence[int], prefix: tuple[str, Sequence[int]] | None) -> str:
-        """What ids say: with the words of a prefix as they were given, and unknown ones as they stand in the source."""
+        """Decode ids, with the words of a prefix as the caller wrote them, and unknown ones as they stand in the source."""
         words = self.target_vocabulary
         unknown = self.replace_unknown and words.unk_id in ids
         written = replaced_unknown(self, line, ids) if unknown else words.decode(ids)

@@ -1,4 +1,4 @@
-"""What ids say where the vocabulary alone cannot: the words of a prefix, and words of the source in place of <unk>."""
+"""Text of ids where the vocabulary alone cannot make it: the words of a prefix, and words of the source in place of <unk>."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .text_model import TextModel
 
 
 class Hypothesis(NamedTuple):
-    """One translation of several.
+    """A translation, one of several.
 
     tokens: as the vocabulary has them. log_probability: natural logarithm, of all tokens and of the <eos> that ends them.
     score: ``log_probability / ((5 + n) / 6) ** length_penalty``, n being the tokens with <eos>, and what a coverage penalty

@@ -102,7 +102,7 @@ class TransformerDecoder(Protocol):
     """Embeddings, positions, causal blocks and the output projection (D2L 10.7.5).
 
     ``init_state(enc_outputs, enc_valid_lens, max_steps=None, left_padding=None)`` starts a sequence; with ``max_steps``
-    the caches are allocated once for so many steps, and one step more is refused wherever its number is known. In a
+    the caches are allocated once for this many steps, and one step more is refused wherever its number is known. In a
     compiled loop it is not: a graph of TensorFlow refuses it as it runs, and JAX gives logits of NaN.
     ``left_padding`` [B] int is how many steps at the start of each row are no tokens: nothing attends to them, and
     position 0 is the first step after them. The call: X [B, T] int -> (logits [B, T, V], state); the position of the first

@@ -17,7 +17,7 @@ OFF = "off"
 def compilation_cache(framework: str) -> Path | None:
     """The folder of a framework's programs for this processor, which is made; None where none are to be kept, or can be.
 
-    VARIABLE names the folder that holds it, or is ``off``. Whoever loads a program runs it, so each folder made here is this
+    VARIABLE names the folder that holds it, or is ``off``. To load a program is to run it, so each folder made here is this
     user's alone, and one that others may write to, or that is not this user's, is not taken.
     """
     given = os.environ.get(VARIABLE)

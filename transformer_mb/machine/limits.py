@@ -1,4 +1,4 @@
-"""A ceiling on the memory and the time of a process that is about to read somebody's file with somebody's loader."""
+"""A ceiling on the memory and the time of a process that is about to read a foreign file with a foreign loader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One sentence for what frameworks raise where memory runs out, each with a class and words of its own."""
+"""A single sentence for the exceptions that frameworks raise where memory runs out, each of a class and words of its own."""
 
 from __future__ import annotations
 

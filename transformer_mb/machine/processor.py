@@ -11,7 +11,7 @@ VARIABLE = "OPENBLAS_CORETYPE"
 # then needs five times as long (57 GFLOP/s for 297 on an Emerald Rapids). All that have these flags run these kernels.
 AVX512, KERNELS = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}, "SkylakeX"
 # The MKL of 2019 in Paddle's wheels multiplies as on a processor of 2004 where Intel is not the maker: on an EPYC 9004 with 34
-# GFLOP/s for 91 of one core. The number says which kernels it is to run; an MKL from 2020 on asks nobody.
+# GFLOP/s for 91 of one core. The number says which kernels it is to run; an MKL from 2020 on ignores it.
 MKL_VARIABLE, MKL_AVX512, MKL_AVX2 = "MKL_DEBUG_CPU_TYPE", "7", "5"
 OTHER_MAKERS = ("AuthenticAMD", "HygonGenuine")
 
@@ -45,7 +45,7 @@ def _line(description: Path, *names: str) -> str:
 
 
 def is_of_another_maker(description: Path = DESCRIPTION) -> bool:
-    """Tell whether Intel, for whose processors MKL is written, is not the maker; False where nobody says."""
+    """Tell whether Intel, for whose processors MKL is written, is not the maker; False where that is unknown."""
     return _line(description, "vendor_id").endswith(OTHER_MAKERS)
 
 
