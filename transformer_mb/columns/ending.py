@@ -18,7 +18,7 @@ def ending(status: int | None, stderr: str = "", lines: int = 1) -> str:
 
     Args:
         status: as ``subprocess`` gives it, negative for a signal; None where it is not known.
-        lines: how many of the last lines of ``stderr`` are told.
+        lines: how many of the last lines of ``stderr`` are quoted.
     """
     if status is None:
         how = "ended"

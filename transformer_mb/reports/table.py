@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Row = tuple[str, ...]
-WIDEST = 100  # columns, where the terminal is wider or nobody says how wide it is
+WIDEST = 100  # columns, where the terminal is wider or its width is unknown
 WIDEST_MATRIX = 160  # where it is no terminal
 
 
