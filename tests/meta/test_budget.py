@@ -18,7 +18,7 @@ ROOMS = {
     "transformer_mb/decoding": (919, 11),
     "transformer_mb/distributed": (657, 6),
     "transformer_mb/figures": (545, 8),
-    "transformer_mb/files": (1_126, 13),
+    "transformer_mb/files": (1_127, 13),
     "transformer_mb/inference": (1_093, 10),
     "transformer_mb/interface": (427, 3),
     "transformer_mb/machine": (231, 7),
