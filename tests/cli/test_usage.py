@@ -10,6 +10,7 @@ import sys
 import pytest
 from typer.main import get_command
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.cli.main import app
 from transformer_mb.data import CorpusFiles, SubwordVocabulary, read_pairs
 from transformer_mb.errors import ConfigError, DataError
@@ -17,7 +18,7 @@ from transformer_mb.training_options import DECODING, MODEL, TRAINING
 
 COMMANDS = ("backends", "demo", "train", "translate", "score", "generate", "evaluate")
 NOT_NEEDED = {
-    "numpy", "safetensors", "sacrebleu", "rich.table", "torch", "tensorflow", "keras", "paddle", "mxnet", "jax", "flax",
+    "safetensors", "sacrebleu", "rich.table", *(package for entry in BUILT_IN.values() for package in entry.requires),
     "transformer_mb.backend", "transformer_mb.training", "transformer_mb.data", "transformer_mb.checkpoint",
 }  # fmt: skip
 

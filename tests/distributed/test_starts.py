@@ -12,6 +12,7 @@ import pytest
 from distributed.group import run
 from distributed.running import SMALL, command, done, endless, environment, running
 from distributed.test_command import LISTENING, LOOPBACK, sockets
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.parity.verdict.limits import worst
 
@@ -30,7 +31,7 @@ def test_a_killed_process_ends_the_others(data, tmp_path, backend):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("backend", ["numpy", "torch", "jax", "paddle", "mxnet"])
+@pytest.mark.parametrize("backend", [name for name in BUILT_IN if name != "tensorflow"])
 def test_a_process_that_stands_still_ends_the_others(data, tmp_path, backend):
     assert "within 20 seconds" in stopped(data, tmp_path / "model", backend, 20)
 
@@ -55,7 +56,7 @@ def stopped(data, folder, backend, timeout):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("backend", ["torch", "jax", "mxnet", "paddle", "tensorflow"])
+@pytest.mark.parametrize("backend", [name for name in BUILT_IN if name != "numpy"])
 def test_who_listens_outside_of_this_machine(data, tmp_path, backend):
     """Paddle's store and TensorFlow's server cannot be told an address; docs/DISTRIBUTED.md names them."""
     found = {address for address, state in sockets(data, tmp_path / "model", backend) if state == LISTENING}

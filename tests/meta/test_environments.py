@@ -13,7 +13,6 @@ from transformer_mb.built_in import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "environments.json"
-EXTRAS = ("torch", "tensorflow-cpu", "paddle", "mxnet", "jax", "parity")
 
 
 def rows():
@@ -22,7 +21,9 @@ def rows():
 
 def test_the_oldest_are_the_bounds_of_the_extras():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    named = [*project["dependencies"], *(one for extra in EXTRAS for one in project["optional-dependencies"][extra])]
+    extras = project["optional-dependencies"]
+    of_backends = [extras.get(f"{name}-cpu", extras.get(name, [])) for name in BUILT_IN]
+    named = [*project["dependencies"], *extras["parity"], *(one for extra in of_backends for one in extra)]
     oldest = [Requirement(package) for row in rows() if row["column"].endswith("@oldest") for package in row["packages"]]
     pinned = {one.name: Version(next(iter(one.specifier)).version) for one in oldest}
     for requirement in map(Requirement, named):
