@@ -15,7 +15,7 @@ from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.rows import hand_over
 from transformer_mb.parity.rows.hand_over import HandOverRun, HandOverStart
-from transformer_mb.parity.rows.training_job import Recording, make_job
+from transformer_mb.parity.rows.training import Recording, make_job
 from transformer_mb.parity.verdict.answers import Unusable, check_answer, judged
 from transformer_mb.parity.verdict.limits import Baseline, Errors, gradient_errors, judge, worst, worst_errors
 

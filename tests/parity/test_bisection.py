@@ -19,8 +19,7 @@ from transformer_mb.parity.computing.messages import under
 from transformer_mb.parity.rows.caches import cached_experiments
 from transformer_mb.parity.rows.model_cases import MODELS, SMALL
 from transformer_mb.parity.rows.models import model_experiments, model_request
-from transformer_mb.parity.rows.training import stepwise_experiments
-from transformer_mb.parity.rows.training_job import Recording, make_job
+from transformer_mb.parity.rows.training import Recording, make_job, stepwise_experiments
 from transformer_mb.parity.verdict.comparison import Comparison
 from transformer_mb.parity.verdict.limits import error, errors, gradient_floor
 from transformer_mb.parity.worker import Worker

@@ -11,8 +11,7 @@ from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.kinks import near_kinks
 from transformer_mb.parity.rows.layers import layer_experiments
-from transformer_mb.parity.rows.training import stepwise_experiments
-from transformer_mb.parity.rows.training_job import Recording, make_job
+from transformer_mb.parity.rows.training import Recording, make_job, stepwise_experiments
 from transformer_mb.parity.verdict import comparison
 from transformer_mb.parity.verdict.comparison import Comparison
 from transformer_mb.parity.verdict.limits import lifts_the_cap

@@ -7,8 +7,7 @@ import pytest
 from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.computations import compute
-from transformer_mb.parity.rows.training import later_runs
-from transformer_mb.parity.rows.training_job import Recording, make_job
+from transformer_mb.parity.rows.training import Recording, later_runs, make_job
 
 
 @pytest.fixture(scope="module")

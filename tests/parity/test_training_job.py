@@ -5,8 +5,7 @@ import pytest
 
 from transformer_mb.parity.computing import making, reference
 from transformer_mb.parity.plan import Plan, Selection
-from transformer_mb.parity.rows.training import step_request
-from transformer_mb.parity.rows.training_job import Recording, make_job
+from transformer_mb.parity.rows.training import Recording, make_job, step_request
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,9 @@ from pathlib import Path
 from ..columns.column import Column
 from ..columns.ending import TIMEOUT
 from ..columns.gateway import require_execnet
-from .column import ColumnRun
+from .column import ColumnRun, Run, Stopped
 from .outcome import Outcome, Watcher
 from .plan import Plan, Selection
-from .run import Run, Stopped
 
 # Compiling takes longest; whoever takes longest starts first.
 SLOWEST_FIRST = ("jax", "tensorflow", "mxnet", "torch", "paddle", "numpy")

@@ -18,7 +18,7 @@ from .selection import WHOLE, Selection, check_patterns, matches
 
 if TYPE_CHECKING:
     from .controls.requests import Control
-    from .rows.training_job import Recording
+    from .rows.training import Recording
 
 # A life draws its own sizes; layers are met in models.
 DRAWN = ("drawn model ", "drawn optimizer ", "drawn recipe", "drawn cache", "drawn search")
@@ -89,7 +89,7 @@ class Plan:
     @cached_property
     def recording(self) -> Recording:
         """The reference's run of the training job."""
-        from .rows.training_job import Recording, make_job
+        from .rows.training import Recording, make_job
 
         return Recording(make_job(self.selection.data, self.seed))
 

@@ -39,8 +39,7 @@ from ..rows.hand_over import CONTINUES, FIRST
 from ..rows.model_cases import SMALL
 from ..rows.token_models import Search
 from ..rows.tokens import BEAMS, CASES, TIED, special_searches
-from ..rows.training import FreeRunning, step_request
-from ..rows.training_job import CONTINUED, HANDED_OVER_AT, Recording
+from ..rows.training import CONTINUED, HANDED_OVER_AT, FreeRunning, Recording, step_request
 from ..selection import matches
 from ..verdict.answers import judged
 from ..verdict.comparison import Comparison

@@ -19,8 +19,7 @@ from ..verdict.answers import Unusable, check_answer
 from ..verdict.bands import Band, divergence
 from ..verdict.comparison import Comparison
 from ..verdict.limits import Verdict
-from .training import step_request
-from .training_job import CONTINUED, HANDED_OVER_AT, Recording
+from .training import CONTINUED, HANDED_OVER_AT, Recording, step_request
 
 FIRST, CONTINUES = "hand-over, first step", "hand-over, continued"
 

@@ -1,13 +1,21 @@
-"""The rows of training: single steps from the reference's states, and a run of its own inside the reference's band."""
+"""The rows of training: the job, single steps from the states of its recording, and runs inside of the band around it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import cached_property, partial
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ...batch import Batch
+from ...config import TransformerConfig
+from ...initialization import initial_weights
+from ...presets import RECIPES, d2l
+from ...training import TrainingRecipe
 from ..cells import Ask, Cell, Result
 from ..computing import reference
 from ..computing.messages import Arrays, Request, named, rounded_arrays, under
@@ -16,7 +24,123 @@ from ..verdict.answers import check_answer
 from ..verdict.bands import Band, Curve, divergence
 from ..verdict.comparison import Comparison
 from ..verdict.limits import NONE, Baseline, Errors, Verdict, errors, judge
-from .training_job import FREE_STEPS, SAMPLED, SAMPLED_EVERY, Recording
+
+PAIRS = 600
+STEPS = 200  # recorded by the reference
+FREE_STEPS = 120  # run by a backend alone: training is chaos from about there
+SAMPLED_EVERY = 10
+SAMPLED = tuple(range(0, STEPS, SAMPLED_EVERY))  # where backends are put into the reference's state
+HANDED_OVER_AT, CONTINUED = 20, 10
+
+
+@dataclass(frozen=True)
+class Job:
+    """The model, its recipe, its first weights (the same in float32 and float64) and one batch for each step.
+
+    Weights, the order of the pairs and what dropout drops follow the seed.
+
+    The pairs come in the recipe's order, epoch after epoch, cut into batches of one size: a smaller last batch of an
+    epoch would have every framework compile twice.
+    """
+
+    name: str
+    seed: int
+    config: TransformerConfig
+    options: dict[str, Any]
+    weights: dict[str, np.ndarray]
+    batches: dict[str, np.ndarray]
+
+    def run(self, dtype: str, first: int, steps: int, state: Arrays, states_at: Sequence[int] = ()) -> Request:
+        """``steps`` steps from a state: ``weights.NAME``, and ``slots.NAME`` but before the first step."""
+        spec = {**self._spec(first), "steps": steps, "states_at": list(states_at)}
+        batches = {name: value[first : first + steps] for name, value in self.batches.items()}
+        return Request("run", dtype, spec, {**state, **named("batches", batches)})
+
+    def step(self, dtype: str, number: int, state: Arrays) -> Request:
+        """Return a step, to be judged by itself."""
+        batch = {name: value[number] for name, value in self.batches.items()}
+        return Request("step", dtype, self._spec(number), {**state, **named("batch", batch)})
+
+    def _spec(self, step_count: int) -> dict[str, Any]:
+        return {"config": self.config.to_dict(), "options": self.options, "seed": self.seed, "step_count": step_count}
+
+    @property
+    def start(self) -> dict[str, np.ndarray]:
+        return named("weights", self.weights)
+
+
+def make_job(data: Path | None, seed: int) -> Job:
+    """The book's job on a file of pairs; without one, on the built-in corpus."""
+    if data is None:
+        return _built_in_job(seed)
+    from ...data import read_pairs
+
+    return _job(data.name, read_pairs(data, num_examples=PAIRS), seed)
+
+
+@lru_cache(maxsize=1)
+def _built_in_job(seed: int) -> Job:
+    from ...data import demo_pairs
+
+    return _job("built-in corpus", demo_pairs()[0][:PAIRS], seed)
+
+
+def _job(name: str, pairs: Sequence[tuple[str, str]], seed: int) -> Job:
+    from ...data import Batches, build_vocabularies, pair_ids
+
+    recipe = TrainingRecipe(**RECIPES["d2l"])
+    vocabularies = build_vocabularies(pairs, "d2l", min_freq=recipe.min_freq)
+    config = d2l(*map(len, vocabularies))
+    weights = {name: value.astype(np.float32).astype(np.float64) for name, value in initial_weights(config, seed).items()}
+    batches = Batches(pair_ids(pairs, *vocabularies), recipe.batch_size, seed, num_steps=recipe.num_steps)
+    return Job(name, seed, config, recipe.trainer_options(), weights, _stacked(batches, RECIPES["d2l"]["batch_size"]))
+
+
+def _stacked(batches: Any, size: int) -> dict[str, np.ndarray]:
+    epochs = range(-(-STEPS * size // batches.num_pairs))
+    rows = [batch for epoch in epochs for batch in batches.epoch(epoch)]
+    arrays = {}
+    for i, name in enumerate(Batch._fields):
+        whole = np.concatenate([batch[i] for batch in rows])[: STEPS * size]
+        arrays[name] = whole.reshape(STEPS, size, *whole.shape[1:])
+    return arrays
+
+
+class Recording:
+    """The reference's own run: its losses, and its state before each sampled step; computed as far as it is asked for."""
+
+    def __init__(self, job: Job):
+        self.job = job
+        self.parts: list[Arrays] = []  # of SAMPLED_EVERY steps each
+        self.lock = threading.Lock()  # of two backends that ask at the same time, one computes
+
+    def _part(self, number: int) -> Arrays:
+        with self.lock:
+            while len(self.parts) <= number:
+                first = SAMPLED_EVERY * len(self.parts)
+                state = under(f"state {first}", self.parts[-1]) if self.parts else self.job.start
+                request = self.job.run("float64", first, SAMPLED_EVERY, state, [first + 1, first + SAMPLED_EVERY])
+                self.parts.append(reference.answer(request))
+            return self.parts[number]
+
+    @property
+    def losses(self) -> np.ndarray:
+        return np.concatenate([self._part(number)["losses"] for number in range(STEPS // SAMPLED_EVERY)])
+
+    @property
+    def recorded(self) -> np.ndarray:
+        """Return as many losses as have been asked for; nothing is computed for it."""
+        return np.concatenate([np.empty(0), *(part["losses"] for part in list(self.parts))])
+
+    def run(self, first: int, steps: int) -> Arrays:
+        """Answer as a job's run from the first step of a part does, with the state after its first step."""
+        number = first // SAMPLED_EVERY
+        losses = [self._part(each)["losses"] for each in range(number, -(-(first + steps) // SAMPLED_EVERY))]
+        after = f"state {first + 1}"
+        return {"losses": np.concatenate(losses)[:steps], **named(after, under(after, self._part(number)))}
+
+    def state(self, step: int) -> dict[str, np.ndarray]:
+        return self.job.start if step == 0 else under(f"state {step}", self._part(step // SAMPLED_EVERY - 1))
 
 
 def step_request(recording: Recording, dtype: str, number: int, state: Arrays) -> Request:
