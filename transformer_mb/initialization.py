@@ -27,7 +27,7 @@ Shape = tuple[int, ...]
 
 
 def initial_weights(config: TransformerConfig, seed: int = 0, scheme: str = "xavier") -> dict[str, np.ndarray]:
-    """Initial float64 weights by canonical name; raises ConfigError for an unknown scheme, or for want of memory."""
+    """Initial float64 weights by canonical name; raises ConfigError for an unknown scheme, or where memory is lacking."""
     check_scheme(scheme)
     shapes = parameter_shapes(config)
     try:

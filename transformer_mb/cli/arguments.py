@@ -1,4 +1,4 @@
-"""What every command says of its arguments before it runs."""
+"""Checks of a command's arguments and words about them, before it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a command has come, on standard error: a line that changes on a terminal, a line now and then elsewhere."""
+"""The progress of a command, on standard error: a line that changes on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 

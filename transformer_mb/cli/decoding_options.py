@@ -56,7 +56,7 @@ class Drawing:
     seed: Annotated[int | None, option("--seed", "Of --sample. [default: 0]", min=0)] = None
 
     def sampling(self, beam: int, scores: bool) -> Sampling | None:
-        """What ``--sample`` comes to; raises ConfigError for what does not go together."""
+        """Return the sampling that ``--sample`` asks for; raises ConfigError for what does not go together."""
         from ..decoding.sampling import Sampling
         from ..errors import ConfigError
 
@@ -99,7 +99,7 @@ class Scored(Protocol):
 
 
 def hypotheses_asked_for(n_best: int | None, scores: bool) -> int | None:
-    """How many of each line are printed with their scores; None where texts alone are."""
+    """Return how many of each line are printed with their scores; None where texts alone are."""
     return n_best or 1 if n_best or scores else None
 
 

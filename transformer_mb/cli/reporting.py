@@ -26,7 +26,7 @@ INTERRUPTED = 130  # as a shell counts a process that Ctrl-C ended
 
 
 class Debugging:
-    """Whether errors keep their traceback; the global option ``--debug`` sets it."""
+    """A switch: errors keep their traceback while it is on; the global option ``--debug`` sets it."""
 
     on = False
 
@@ -74,14 +74,14 @@ def encoded_rows(rows: Iterable[str]) -> Iterator[bytes]:
 
 
 def write_rows(rows: Iterable[str]) -> None:
-    """Write lines to standard output, for whoever reads them now. Raises OSError, with its name where it takes no more."""
+    """Write lines to standard output, for the process that reads them. Raises OSError, with its name where it takes no more."""
     with naming():
         sys.stdout.buffer.writelines(encoded_rows(rows))
         sys.stdout.buffer.flush()
 
 
 def say(*lines: str) -> None:
-    """Print lines beside work whose result is a file: where nobody reads them any more, the work goes on."""
+    """Print lines beside work whose result is a file: where they are no longer read, the work goes on."""
     try:
         print(*lines, sep="\n", flush=True)
     except BrokenPipeError:

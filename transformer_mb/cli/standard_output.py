@@ -12,7 +12,7 @@ STANDARD_OUTPUT = "Standard output"
 
 
 class NamedOutput:
-    """Another stream, whose errors have its name; a pipe that nobody reads is no such error."""
+    """Another stream, whose errors have its name; a pipe without a reader is no such error."""
 
     def __init__(self, stream: Any):
         self._stream = stream

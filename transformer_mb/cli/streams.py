@@ -32,7 +32,7 @@ def standard_input(bad_lines: BadLines | None = None) -> Iterator[tuple[int, str
 
 
 def input_lines(path: Path | None, bad_lines: BadLines) -> Iterator[tuple[int, str]]:
-    """Those of a file, else of standard input."""
+    """Yield the numbered lines of a file, else of standard input."""
     from ..data.lines import numbered_lines
 
     return standard_input(bad_lines) if path is None else _usable(numbered_lines(path, bad_lines), str(path), bad_lines)
@@ -55,7 +55,7 @@ def rows_to(path: Path | None) -> Iterator[Callable[[Iterable[str]], None]]:
 
 
 def chunk_size(path: Path | None = None) -> int:
-    """Each line is answered at once where somebody types."""
+    """Return the lines that are answered together: one where a user types."""
     return 1 if path is None and sys.stdin is not None and sys.stdin.isatty() else CHUNK
 
 

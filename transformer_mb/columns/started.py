@@ -22,7 +22,7 @@ class Started:
         process.stdout = self.heard  # type: ignore[assignment]
 
     def ended_within(self, seconds: float) -> int | None:
-        """Its exit status, negative for a signal; None where it lives still."""
+        """Return its exit status, negative for a signal; None where it lives still."""
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""What frameworks do by default, measured.
+"""A measurement of what frameworks do by default.
 
 ``behaviours`` asks each framework's own built-ins, and ``versions`` those of several installed versions of one framework.
 ``effects`` trains with one default swapped for another framework's, and ``runs`` compares whole trainings on all backends.

@@ -19,7 +19,7 @@ FLAGS = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 def open_to_read(path: Path | str) -> BufferedReader:
-    """A file or a pipe; raises OSError, of a pipe into which nobody writes after ``waiting.LIMIT`` seconds."""
+    """A file or a pipe; raises OSError, of a pipe without a writer after ``waiting.LIMIT`` seconds."""
     if not is_pipe(path):
         return open(path, "rb")
     descriptor = os.open(path, os.O_RDONLY | FLAGS)
@@ -37,7 +37,7 @@ def open_to_read(path: Path | str) -> BufferedReader:
 
 
 def open_to_write(path: Path | str, mode: str = "wb") -> Any:
-    """A binary file or a pipe; raises OSError, of a pipe that nobody reads after ``waiting.LIMIT`` seconds."""
+    """A binary file or a pipe; raises OSError, of a pipe without a reader after ``waiting.LIMIT`` seconds."""
     if not is_pipe(path):
         return open(path, mode)
     wait = _OtherEnd(path, "read")

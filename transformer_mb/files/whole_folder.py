@@ -61,7 +61,7 @@ def place_folder(new: Path, folder: Path, ours: Collection[str], check: Callable
     Args:
         ours: names and patterns of all files that a folder of this kind can hold. Those of the old folder go with it.
             Whatever else lies there (a user's log) moves into the new one.
-        check: called with ``folder`` while nobody else can change it; what it raises leaves everything as it is.
+        check: called with ``folder`` while no other process can change it; what it raises leaves everything as it is.
     """
     finish(new, folder)
     with locked(folder.parent, folder.name), unbroken():

@@ -17,7 +17,7 @@ from .column import ColumnRun, Run, Stopped
 from .outcome import Outcome, Watcher
 from .plan import Plan, Selection
 
-# Compiling takes longest; whoever takes longest starts first.
+# Compiling takes longest; the slowest column starts first.
 SLOWEST_FIRST = ("jax", "tensorflow", "mxnet", "torch", "paddle", "numpy")
 
 

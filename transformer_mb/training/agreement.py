@@ -1,4 +1,4 @@
-"""What all processes of a training tell one another every few steps, and act upon at the same step."""
+"""Messages that all processes of a training exchange every few steps, and act upon at the same step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Weights = Mapping[str, np.ndarray]
 class Agreement:
     """The losses of the steps since the last agreement, and with them what every process knows alone.
 
-    One process agrees with itself: it reads its losses every so many steps, and a signal counts at once.
+    One process agrees with itself: it reads its losses every few steps, and a signal counts at once.
 
     Attributes:
         every: how many steps there are from one agreement to the next, the same number for all.

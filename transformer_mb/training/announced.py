@@ -1,4 +1,4 @@
-"""What a job is about to do, and what is to be known of it before, in words."""
+"""Announcements of a job, in words: what it is about to do, and what is to be known of it before."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_UNKNOWN = 0.5  # share of a side's words
 
 
 def notes(job: PreparedJob) -> list[str]:
-    """What was asked for in vain, and what else is not to be seen by the options, in words."""
+    """Describe options without effect, and what else the options do not show."""
     of_initial = "the vocabularies of init_from" if job.initial else ""
     vain = job.recipe.without_effect("a tokenizer" if "tokenizer" in job.described else of_initial)
     notes = [f"note: {name} has no effect with {what}" for name, what in vain.items()]
@@ -53,7 +53,7 @@ def notes(job: PreparedJob) -> list[str]:
 
 
 def opening(job: PreparedJob) -> str:
-    """What is about to happen, in words."""
+    """Say what is about to happen."""
     state, recipe = job.state, job.recipe
     if job.resume is None:
         together = f" in {job.processes.size} processes" if job.processes.size > 1 else ""
@@ -73,7 +73,7 @@ def opening(job: PreparedJob) -> str:
 
 
 def schedule_notes(recipe: TrainingRecipe, resume: Checkpoint | None, batches: int) -> Iterator[str]:
-    """In words, for a training of so many batches an epoch."""
+    """Describe a schedule whose end has moved, for a training of ``batches`` batches an epoch."""
     if recipe.schedule not in WITH_END:
         return
     steps, total = recipe.schedule_steps, recipe.total_steps(batches)

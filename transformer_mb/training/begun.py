@@ -29,7 +29,7 @@ GROW = ("epochs", "max_steps")
 
 @dataclass(frozen=True)
 class Saved:
-    """What the folder holds of a training that is to go on: nothing, where one begins."""
+    """The content of the folder of a training that is to go on: nothing, where one begins."""
 
     folder: Path | None
     found: str = ""
@@ -100,7 +100,7 @@ def damaged_in(folder: Any) -> Iterator[None]:
 
 
 def state_of(checkpoint: Checkpoint) -> TrainingState:
-    """Where the training of a checkpoint stands; raises CheckpointError."""
+    """Return the state of a checkpoint's training; raises CheckpointError."""
     if checkpoint.trainer is None or checkpoint.optimizer is None:
         raise CheckpointError("Only a training checkpoint can be resumed, but this one holds a model alone.")
     state, step = TrainingState.from_dict(checkpoint.trainer), int(checkpoint.optimizer["step"])
@@ -135,7 +135,7 @@ def begun_run(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def begun_otherwise(checkpoint: Checkpoint, recipe: TrainingRecipe, run: Mapping[str, Any]) -> list[str]:
-    """What a training began with and does not go on with, each with its value then; not its length, which grows."""
+    """Return the settings that a training began with and has changed, each with its value then; not its length, which grows."""
     begun = begun_run(checkpoint)
     names = [name for name in RUN if name in begun or (begun and name in run and name not in WHERE)]
     values = [(name, begun.get(name, RUN_DEFAULTS.get(name)), run.get(name, RUN_DEFAULTS.get(name))) for name in names]

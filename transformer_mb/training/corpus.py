@@ -1,4 +1,4 @@
-"""What a training learns from, in numbers: how much of it the vocabularies and the widths let through."""
+"""Counts of a training's corpus: how much of it the vocabularies and the widths let through."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..printable import counted, skipped_lines
 
 @dataclass(frozen=True)
 class SideCounts:
-    """One side of a corpus.
+    """Counts of one side of a corpus.
 
     Attributes:
         vocabulary: tokens that the model knows, special ones included.
@@ -60,7 +60,7 @@ class CorpusCounts:
         return dataclasses.asdict(self)
 
     def lines(self) -> Iterator[str]:
-        """In words."""
+        """Yield the counts in words."""
         left_out = f" ({skipped_lines(self.skipped)})" if self.skipped else ""
         yield f"{counted(self.pairs, 'pair')}{left_out}; {counted(self.parameters, 'parameter')}"
         yield from described(self.bad_lines, self.action)

@@ -1,5 +1,4 @@
-"""Where a training's sentence pairs and vocabularies come from: objects in Python, small files in memory, or large ones
-through a cache."""
+"""Sources of a training's sentence pairs and vocabularies: objects in Python, small files in memory, large ones in a cache."""
 
 from __future__ import annotations
 
@@ -19,12 +18,12 @@ FEW = 100_000  # first lines that are read into memory, however long the file
 
 
 def reading(data: Mapping[str, Any]) -> dict[str, Any]:
-    """How ``[data]`` says that lines are read."""
+    """Return the options by which ``[data]`` has lines read."""
     return {"fields": data.get("fields"), "columns": data.get("columns"), "bad_lines": data.get("bad_lines", "stop")}
 
 
 def validation_pairs(data: Mapping[str, Any]) -> Pairs | None:
-    """Those that are measured; they are kept in memory."""
+    """Return the pairs of the validation; they are kept in memory."""
     if not (path := data.get("validation")):
         return None
     return read_pairs(path, data.get("validation_target"), **reading(data))
@@ -73,7 +72,7 @@ class CorpusSource:
         return self.pairs.bad_lines.action
 
     def vocabularies(self, pipeline: str, min_freq: int, shared: bool) -> tuple[Vocabulary, Vocabulary]:
-        """Of words; see ``build_vocabularies``."""
+        """Build the vocabularies of words; see ``build_vocabularies``."""
 
         def made() -> tuple[Vocabulary, Vocabulary]:
             return build_vocabularies(self.pairs, pipeline, min_freq, shared=shared)
@@ -81,7 +80,7 @@ class CorpusSource:
         return made() if self.cache is None else self.cache.vocabularies((pipeline, min_freq, shared), made)
 
     def tokenized(self, vocabularies: tuple[Vocabulary, Vocabulary], most: int | None) -> TokenizedPairs:
-        """Where bad lines are dropped, pairs with a side of more than ``most`` tokens, <eos> counted, are dropped too."""
+        """Tokenize the pairs; with bad lines, pairs are dropped too that have a side of over ``most`` tokens, <eos> counted."""
         longest = most - 1 if self.action == "drop" and most is not None else None
         if self.cache is not None:
             return self.cache.tokenized(vocabularies, longest)
@@ -92,7 +91,7 @@ Vocabularies = tuple[Vocabulary, Vocabulary]
 
 
 def named_vocabularies(data: Mapping[str, Any], pipeline: str) -> Vocabularies | None:
-    """Those that ``[data]`` names: of subwords by ``tokenizer``, or of words by ``vocabulary``; None: those of its pairs."""
+    """Read ``[data]``'s vocabularies: of subwords by ``tokenizer``, of words by ``vocabulary``; None: those of its pairs."""
     if words := read_vocabulary_files(data, pipeline):
         return words
     return read_tokenizers_of(data["tokenizer"]) if data.get("tokenizer") else None

@@ -1,4 +1,4 @@
-"""Where a checkpoint is to go, looked at before the work."""
+"""The destination of a checkpoint, looked at before the work."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_folder(name: str | PathLike[str] | None, resume: bool, force: bool) ->
 
 
 def contents(folder: Path) -> str:
-    """What tells one save of a training from every other; "" where there is no checkpoint."""
+    """Return what tells one save of a training from every other; "" where there is no checkpoint."""
     if not holds_checkpoint(folder):
         return ""
     place = current_folder(folder)
@@ -79,7 +79,7 @@ def check_untrained(folder: Path) -> None:
 
 @contextmanager
 def trained_alone(folder: Path, found: str) -> Iterator[None]:
-    """No other training begins in the folder, which holds what was ``found`` there; raises CheckpointError."""
+    """Let no other training begin in the folder, which holds what was ``found`` there; raises CheckpointError."""
     with made_parents(folder.absolute()), _lock_of(folder):
         check_as_found(folder, found)
         yield

@@ -41,7 +41,7 @@ def initial_model(requested: Settings, resume: bool | Literal["auto"], is_begun:
 
 
 def ignored_initial(requested: Settings, begun: Any) -> Iterator[str]:
-    """Where a training goes on that began from another model than ``init_from`` names now, or from none."""
+    """Warn where a training goes on that began from another model than ``init_from`` names now, or from none."""
     folder = requested.run.get("init_from")
     began = begun if isinstance(begun, str) else None
     if folder is not None and (began is None or Path(folder).resolve() != Path(began).resolve()):
@@ -80,7 +80,7 @@ def new_model(settings: Settings, vocabularies: Vocabularies) -> Model:
 
 
 def initial_notes(initial: Checkpoint, recipe: TrainingRecipe, described: Mapping[str, Any]) -> Iterator[str]:
-    """What differs from the training that made the model, in words."""
+    """Describe the differences from the training that made the model."""
     folder, trainer = described["init_from"], initial.trainer
     if described.get("preset"):
         yield f"of preset {described['preset']} the recipe is taken, and the model is that of {folder}"

@@ -1,4 +1,4 @@
-"""One training from settings to a saved checkpoint: what ``train`` and the ``train`` command run."""
+"""A training from settings to a saved checkpoint: what ``train`` and the ``train`` command run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MANY = 1 << 20  # words, where the model's own options are looked at before ther
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """What Python hands over as objects, and a command by name."""
+    """The objects that Python hands over, and a command names."""
 
     pairs: Pairs | None = None
     validation: Pairs | None = None
@@ -50,7 +50,7 @@ class Given:
 
     @property
     def handed(self) -> dict[str, bool]:
-        """Which pairs are no file's."""
+        """Tell which pairs are no file's."""
         return {"pairs": self.pairs is not None, "validation": self.validation is not None}
 
 
@@ -78,7 +78,7 @@ class PreparedJob(Job):
 
     @property
     def is_finished(self) -> bool:
-        """Whether there is nothing left to train."""
+        """Tell whether there is nothing left to train."""
         return self.state.is_finished(self.recipe)
 
     @property
@@ -192,7 +192,7 @@ def _model_without_pairs(requested: Settings, given: Given, initial: Checkpoint 
 
 
 def _logs(requested: Settings, saved: Saved, merged: Settings, *, goes_on: bool, replace: bool) -> LogPlaces:
-    """Where logs go; and the cache that only trainer.json names is forgotten where it is none of this training's."""
+    """Return the places of logs; and forget the cache that only trainer.json names where it is none of this training's."""
     files, begun = [merged.data[name] for name in FILES if merged.data.get(name)], saved.settings
     identity = id_in(saved.trainer)
     known: dict[str, Any] = {"identity": identity or id_of(requested), "unmarked": bool(saved.trainer) and identity is None}
@@ -212,7 +212,7 @@ def _described(
     pairs: TokenizedPairs,
     measured: TokenizedPairs | None,
 ) -> dict[str, Any]:
-    """What trainer.json is to say of the data and the run; raises DataError for other data than training began with."""
+    """Return what trainer.json is to say of data and run; raises DataError for other data than training began with."""
     ran |= {name: merged.run[name] for name in SAVES if merged.run.get(name) is not None} | logs.named()
     described = {**merged.data, "preset": merged.preset, "id": logs.identity, "run": ran, **_digests("", pairs)}
     began_from = requested.run.get("init_from")

@@ -63,7 +63,7 @@ def launch(arguments: Sequence[str], size: int) -> tuple[int, str]:
 
 
 def _variables(rank: int, size: int, port: int) -> dict[str, str]:
-    """As torchrun names them. Threads are shared out, and gloo keeps to this machine."""
+    """Return the variables as torchrun names them. Threads are shared out, and gloo keeps to this machine."""
     threads = str(max(1, (os.cpu_count() or 1) // size))
     return {
         **{"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank), ADDRESS: LOOPBACK, PORT: str(port)},
@@ -147,7 +147,8 @@ def _first_failure(
 
 
 def _cause(running: Sequence[subprocess.Popen[bytes]], failed: Sequence[int]) -> int | None:
-    """Of processes that failed between two looks, one that a signal ended: others may have lost it. Rank 0 tells it itself."""
+    """Pick of ranks that ``failed`` between two looks one that a signal ended: others may have lost it. Rank 0 tells it
+    itself."""
     return min(failed, key=lambda rank: (running[rank].returncode > 0, rank == 0), default=None)
 
 

@@ -69,7 +69,7 @@ def within_lengths(
 def _placed(
     given: Pairs | None, data: Mapping[str, Any], names: Sequence[str], num_examples: int | None
 ) -> Iterator[tuple[tuple[str, str], Pair]]:
-    """Each pair with the place of its two sides."""
+    """Yield each pair with the place of its two sides."""
     if given is not None:
         kind = "" if names[0] == "source" else "validation "
         yield from ((((place := f"The {kind}pair {number}"), place), pair) for number, pair in enumerate(given, start=1))

@@ -48,7 +48,7 @@ class LogPlaces:
     notes: list[str] = field(default_factory=list)
 
     def named(self) -> dict[str, str]:
-        """Those that are written, by the name of their option."""
+        """Return the places that are written, by the name of their option."""
         return {name: value for name in ("log", "tensorboard") if (value := getattr(self, name)) is not None}
 
 
@@ -94,7 +94,7 @@ class Logged(Progress):
 
 
 class JsonLines(Logged):
-    """One JSON object per line, the first with the training's id, and what the loss of its readings is a mean over."""
+    """A log of one JSON object per line, the first with the training's id, and what the loss of its readings is a mean over."""
 
     def __init__(self, file: IO[Any], warn: Callable[[str], None], first: Mapping[str, str]):
         super().__init__(file, warn)
@@ -167,7 +167,7 @@ def _check_folder(folder: Path) -> None:
 def opened_logs(
     places: LogPlaces, step: int, warn: Callable[[str], None] = warnings.warn, by: str = "tokens"
 ) -> Iterator[list[Progress]]:
-    """What writes them, of a training that begins or goes on after ``step`` steps; ``by``: see TrainingRecipe.normalization.
+    """Open the logs of a training that begins or goes on after ``step`` steps; ``by``: see TrainingRecipe.normalization.
 
     Raises OSError where one cannot begin, and DestinationError where another training has begun a log meanwhile.
     """

@@ -119,7 +119,7 @@ def train_model(job: Job, model: Any, progress: Progress | None = None, signals:
 
 
 class _Loop:
-    """One training, from its state to the end of the recipe."""
+    """The loop of a training, from its state to the end of the recipe."""
 
     def __init__(self, job: Job, model: Any, progress: Progress):
         self.job, self.model, self.progress, recipe = job, model, progress, job.recipe

@@ -143,11 +143,11 @@ def where(asked: Mapping[str, Any], before: Mapping[str, Any], backend: Backend 
 
 
 def in_names(run: Mapping[str, Any], backend: Backend) -> dict[str, Any]:
-    """Where it runs, in names: Python may give objects of the framework's."""
+    """Return where it runs, in names: Python may give objects of the framework's."""
     device = run["device"]
     return {**run, "device": device if isinstance(device, str | None) else backend.device_name, "dtype": backend.dtype}
 
 
 def own_device(device: Any, place: Place) -> Any:
-    """Of several processes on one machine each has a GPU of its own, unless the device has a number."""
+    """Give each of several processes on one machine a GPU of its own, unless the device has a number."""
     return device if place.size == 1 or str(device) not in ("cuda", "gpu") else f"{device}:{place.local_rank}"

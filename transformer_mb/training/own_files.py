@@ -1,4 +1,4 @@
-"""What a training writes beside its checkpoint, and whether a file that lies there is its own.
+"""Files that a training writes beside its checkpoint, and whether one that lies there is its own.
 
 One command line both begins and continues a training, so that a log, a picture or a result of it may lie there already: these
 may be written again. Each of them holds the training's id. A file of anybody else's is never written to unless its user says so
@@ -72,7 +72,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _figures(line: bytes) -> dict[str, Any] | None:
-    """What a line of a log says; None for a line that is none."""
+    """Read the figures in a line of a log; None for a line that is none."""
     try:
         fields = json.loads(line.decode())
     except (ValueError, RecursionError):
@@ -84,7 +84,7 @@ def _figures(line: bytes) -> dict[str, Any] | None:
 
 
 def is_own_log(path: Path, identity: str, unmarked: bool = False) -> bool:
-    """Whether a log of this training lies there; not where nothing lies."""
+    """Tell whether a log of this training lies there; False where nothing lies."""
     try:
         return path.is_file() and not is_new_file(path) and bool(list(own_lines(path, identity, unmarked)))
     except (DestinationError, OSError):
@@ -92,7 +92,7 @@ def is_own_log(path: Path, identity: str, unmarked: bool = False) -> bool:
 
 
 def holds_own_events(folder: Path, identity: str, unmarked: bool = False) -> bool:
-    """Whether this training has written for TensorBoard there."""
+    """Tell whether this training has written for TensorBoard there."""
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     return any(
         (f".{identity}." in name and name.startswith(EVENTS)) or (unmarked and OLD_EVENTS.fullmatch(name)) for name in names
@@ -111,5 +111,5 @@ def check_own_result(path: Path | None, identity: str) -> None:
 
 
 def marked(identity: str) -> str:
-    """What pictures and results hold of it."""
+    """Return the mark that pictures and results hold of it."""
     return f"{MARK}{identity}"

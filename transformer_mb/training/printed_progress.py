@@ -1,4 +1,4 @@
-"""How training looks while it runs: a bar in a terminal, a few lines in a file."""
+"""The look of a training while it runs: a bar in a terminal, a few lines in a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINES = 20  # where there is no terminal, about this many epochs get a line
 
 
 class Lines(Progress):
-    """Some of the epochs, one line each, on standard error: every so many, and the best until then once it is not outdone.
+    """Some of the epochs, one line each, on standard error: one in every few, and the best until then once it is not outdone.
 
     ``within``: validations have lines of their own, since they come within epochs. ``by_steps``: the loss of training is D2L's
     mean over steps, and no figure to hold that of a validation against.

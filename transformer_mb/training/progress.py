@@ -1,4 +1,4 @@
-"""What the loop tells while it trains. The base class keeps silent."""
+"""Calls that the loop makes while it trains. The base class keeps silent."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ class Reading(NamedTuple):
 
 
 class Progress:
-    """What a training calls; each method may be left out."""
+    """The calls of a training; each method may be left out."""
 
     def step(self, state: TrainingState) -> None:
-        """After each step; the loss is not read yet, so that the device need not be waited for."""
+        """Hear of each step; the loss is not read yet, so that the device need not be waited for."""
 
     def reading(self, reading: Reading) -> None:
-        """After the losses of some steps were read."""
+        """Hear that the losses of some steps were read."""
 
     def validated(self, record: ValidationRecord) -> None:
-        """After each validation, before ``epoch`` where it is one of an epoch's end."""
+        """Hear of each validation, before ``epoch`` where it is one of an epoch's end."""
 
     def epoch(self, record: EpochRecord) -> None:
-        """After each epoch."""
+        """Hear of each finished epoch."""
 
     def saved(self, folder: Path, state: TrainingState) -> None:
-        """After each checkpoint."""
+        """Hear of each checkpoint."""
 
     def interrupted(self) -> None:
-        """At Ctrl-C, or another signal that ends the training, while the step in progress still runs."""
+        """Hear of Ctrl-C, or another signal that ends the training, while the step in progress still runs."""
 
     def warned(self, sentence: str) -> None:
-        """When something failed that the training does not need, such as the writing of its log."""
+        """Hear that something failed which the training does not need, such as the writing of its log."""
         warnings.warn(sentence, stacklevel=2)
 
 

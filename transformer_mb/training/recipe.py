@@ -27,7 +27,7 @@ OF_TRAINER = tuple(field.name for field in dataclasses.fields(TrainerOptions))
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingRecipe(TrainerOptions):
-    """How to train, beside what every trainer takes (TrainerOptions); ``presets.RECIPES`` holds published ones.
+    """A recipe to train by, beside what every trainer takes (TrainerOptions); ``presets.RECIPES`` holds published ones.
 
     Args:
         epochs: how many epochs there are in all, those before a resume counted. max_steps: how many steps instead, amid an
@@ -47,11 +47,11 @@ class TrainingRecipe(TrainerOptions):
         validate_every_steps: steps from one validation to the next; None validates after every epoch.
         validation_metric: what tells the better of two validations: the ``loss``, or ``bleu`` or ``chrf`` (sacreBLEU) of
             greedy translations.
-        validation_lines: the first so many pairs are translated at each validation; None: all where the metric needs it,
+        validation_lines: how many of the first pairs each validation translates; None: all where the metric needs it,
             else none. validation_tokenize: how BLEU parts texts into words (``inference.evaluation.TOKENIZATIONS``).
         early_stopping: training ends after this many validations in a row that were no new best one.
         keep: whether the model is to be the ``best`` by validation, where there is one, or the ``last``.
-        keep_best: of more than 1 the weights of so many validations are saved beside the model, for ``average``: the best
+        keep_best: with more than 1 the weights of this many validations are saved beside the model, for ``average``: the best
             ones, or the latest where ``keep`` is ``last``.
     Raises:
         ConfigError: naming the field, what it must be and what it is.
@@ -110,7 +110,7 @@ class TrainingRecipe(TrainerOptions):
 
     @property
     def translates(self) -> bool:
-        """Whether a validation makes translations."""
+        """Tell whether a validation makes translations."""
         return self.validation_metric != "loss" or self.validation_lines is not None
 
     def of_validation(self) -> list[str]:
@@ -125,11 +125,11 @@ class TrainingRecipe(TrainerOptions):
         return {name: getattr(self, name) for name in OF_TRAINER}
 
     def total_steps(self, batches: int) -> int:
-        """Of the whole training, with so many batches in an epoch."""
+        """Return the steps of the whole training, with ``batches`` batches in an epoch."""
         return (self.epochs or 0) * -(-batches // self.accumulate) if self.max_steps is None else self.max_steps
 
     def is_over(self, epochs: int, steps: int) -> bool:
-        """Whether so many epochs, or steps, are all."""
+        """Tell whether these numbers of epochs and steps are all."""
         return epochs >= self.epochs if self.epochs is not None else steps >= (self.max_steps or 0)
 
     def of_end(self) -> str:

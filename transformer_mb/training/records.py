@@ -1,4 +1,4 @@
-"""What a training measured of an epoch and of a validation, which validation is better, and since how many none was."""
+"""Records of an epoch and of a validation, which validation is better, and since how many none was."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class EpochRecord(NamedTuple):
-    """One finished epoch.
+    """The record of a finished epoch.
 
     loss: the recipe's, per target token. tokens: target tokens; seconds: of training alone.
     validation_loss: of the validation after its last step; None where there was none.
@@ -31,7 +31,7 @@ class EpochRecord(NamedTuple):
 
 
 class ValidationRecord(NamedTuple):
-    """One validation, after so many steps, in this epoch (from 1).
+    """The record of a validation, after ``step`` steps, in this epoch (from 1).
 
     validation_loss: cross-entropy per target token in nats, without dropout and label smoothing. bleu, chrf: of greedy
     translations, from 0 to 100; None where none were made.
@@ -57,7 +57,7 @@ class ValidationRecord(NamedTuple):
 
 
 def perplexity(loss: float) -> float:
-    """Of a cross-entropy in nats per token; infinite where it is too large for a number."""
+    """Return the perplexity of a cross-entropy in nats per token; infinite where it is too large for a number."""
     return math.exp(loss) if loss < 700 else math.inf
 
 
@@ -86,13 +86,13 @@ def ranked(records: Iterable[ValidationRecord], metric: str, ties: bool = True) 
 
 
 def waited(records: Sequence[ValidationRecord], metric: str, ties: bool = True, after: int = 0) -> int:
-    """How many validations were no new best, since the last that was one and since the step ``after``."""
+    """Count the validations that were no new best, since the last that was one and since the step ``after``."""
     best = min(records, key=lambda one: (badness(one, metric, ties), one.step), default=None)
     return 0 if best is None else sum(one.step > max(best.step, after) for one in records)
 
 
 def decided_by(records: Sequence[ValidationRecord], metric: str) -> str:
-    """In words, what told the best from others that are alike by the metric; empty where the metric did. Of one at least."""
+    """Say what told the best of ``records``, one at least, from others alike by the metric; empty where the metric did."""
     best, *others = ranked(records, metric)
     alike = [one for one in others if badness(one, metric)[0] == badness(best, metric)[0]]
     if not alike:

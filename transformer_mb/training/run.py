@@ -43,7 +43,7 @@ Source = str | PathLike[str] | Iterable[tuple[str, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Trained:
-    """What a training leaves.
+    """The result of a training.
 
     Attributes:
         translator: the model that is kept, with its vocabularies; corpus: the counts of what it learned from.
@@ -177,7 +177,7 @@ def train(
 
 
 def _table(names: Iterable[str], said: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said, as a file of settings has it; what is no list stays, and its reader refuses it."""
+    """Return the options as a file of settings has them; what is no list stays, and its reader refuses it."""
     given = {name: said[name] for name in names if said.get(name) is not None}
     paths = {name: fspath(value) for name, value in given.items() if isinstance(value, PathLike)}
     return given | paths | {name: list(value) for name, value in given.items() if isinstance(value, list | tuple | range)}

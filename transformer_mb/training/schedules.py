@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """What a schedule may depend on besides the step."""
+    """The values that a schedule may depend on besides the step."""
 
     warmup_steps: int
     total_steps: int
@@ -55,7 +55,7 @@ def _warmup(step: int, span: Span) -> float:
 
 
 def _left(step: int, span: Span) -> float:
-    """How much of what follows the warm-up is still to come: 1 at its end, 0 at the step after the last."""
+    """Return the share of what follows the warm-up that is still to come: 1 at its end, 0 at the step after the last."""
     left = (span.total_steps + 1 - step) / max(1, span.total_steps + 1 - span.warmup_steps)
     return min(1.0, max(0.0, left))
 

@@ -1,4 +1,4 @@
-"""What a training is to do: a published recipe, then a file, then flags, the later overriding the earlier."""
+"""Settings of a training: a published recipe, then a file, then flags, the later overriding the earlier."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ TOP = "the top level, above the tables"
 
 
 def places(here: str) -> dict[str, str]:
-    """Where each option belongs in a file, but for those of ``here``."""
+    """Return where each option belongs in a file, but for those of ``here``."""
     tables = {"[model]": MODEL_OPTIONS, "[data]": DATA, TOP: RUN, "[training]": TRAINING, "[decoding]": DECODING}
     return {name: place for place, names in tables.items() if place != here for name in names}
 
@@ -109,7 +109,7 @@ class Settings:
         return DecodingOptions.from_dict(self.decoding, places("[decoding]"))
 
     def shares_embeddings(self) -> bool:
-        """Whether both sides are to have one vocabulary, as the settings or the preset say."""
+        """Tell whether both sides are to have one vocabulary, as the settings or the preset say."""
         return bool({**ARCHITECTURES[self.preset or "d2l"], **self.model}.get("share_embeddings"))
 
     def config(self, **from_data: Any) -> TransformerConfig:
@@ -125,7 +125,7 @@ class Settings:
 
 
 def _text(path: Path) -> str:
-    """Of a file or a pipe, but not without an end; raises OSError, ValueError."""
+    """Read a file or a pipe, but not one without an end; raises OSError, ValueError."""
     with open_to_read(path) as file:
         content = file.read(LARGEST["configuration"] + 1)
     if len(content) > LARGEST["configuration"]:

@@ -1,4 +1,4 @@
-"""How far training is: what trainer.json holds, and what a resume continues from."""
+"""The state of a training: what trainer.json holds, and what a resume continues from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST = 1 << 53  # what a float still counts
 
 @dataclass
 class TrainingState:
-    """Where training stands.
+    """The state of a training.
 
     Attributes:
         epoch, batch: the next batch to train on; with the recipe's seed they give the data order.
@@ -69,11 +69,11 @@ class TrainingState:
         return recipe.is_over(self.epoch, self.step) or self.is_stopped_early(recipe.early_stopping)
 
     def is_stopped_early(self, early_stopping: int | None) -> bool:
-        """Whether the last so many validations were no better than one before them."""
+        """Tell whether the last ``early_stopping`` validations were no better than one before them."""
         return early_stopping is not None and self.waited() >= early_stopping
 
     def waited(self, after: int = 0) -> int:
-        """How many validations, all but the closing ones, were no new best, and came after this step."""
+        """Count the validations, all but the closing ones, that were no new best, and came after this step."""
         regular = [one for one in self.validations if one.step not in self.closing]
         return waited(regular, self.validation_metric, self.ties, after)
 
@@ -100,7 +100,7 @@ class TrainingState:
         return self.trained_tokens / max(self.train_seconds, 1e-9)
 
     def end_epoch(self) -> EpochRecord:
-        """After its validation, if there is one."""
+        """End the epoch, after its validation, if there is one."""
         last = self.validations[-1] if self.validations else None
         measured = last.validation_loss if last is not None and last.step == self.step else None
         record = EpochRecord(self.epoch + 1, self.loss_sum / self.tokens, self.tokens, self.seconds, measured)
@@ -149,7 +149,7 @@ class TrainingState:
             raise CheckpointError(f"trainer.json must hold {expected}, got others.")
 
     def check_fits(self, batches: int, accumulate: int) -> None:
-        """Refuse a place that no training of so many batches in an epoch comes to; raises CheckpointError."""
+        """Refuse a place that no training with ``batches`` batches in an epoch comes to; raises CheckpointError."""
         if self.batch >= batches or self.batch % accumulate:
             raise CheckpointError(
                 f"trainer.json must say a batch from 0 to {batches - 1}, of the {batches} of an epoch, got {self.batch}."

@@ -1,4 +1,4 @@
-"""What a validation measures, and the weights that are kept for it."""
+"""Validation: its measures, and the weights that are kept for it."""
 
 from __future__ import annotations
 
@@ -121,25 +121,25 @@ class KeptWeights:
             self._by_step = {wanted[0]: resume.weights}
 
     def _wanted(self, state: TrainingState) -> list[int]:
-        """After which steps the weights are kept, the best or latest first."""
+        """Return after which steps the weights are kept, the best or latest first."""
         if self._keep == "best":
             return [record.step for record in state.ranked[: self._count]]
         return [record.step for record in state.validations[::-1][: self._count]] if self._count > 1 else []
 
     def measured(self, state: TrainingState, weights: Weights) -> None:
-        """After a validation: ``weights`` are the current ones."""
+        """Take the current ``weights`` after a validation."""
         wanted = self._wanted(state)
         if state.step in wanted:
             self._by_step[state.step] = {name: np.array(value) for name, value in weights.items()}
         self._by_step = {step: self._by_step[step] for step in wanted}
 
     def better_than_current(self, state: TrainingState) -> Weights | None:
-        """Those of the best validation, where training has gone on from them."""
+        """Return the weights of the best validation, where training has gone on from them."""
         best = state.best if self._keep == "best" else None
         return None if best is None or best.step == state.step else self._by_step[best.step]
 
     def beside(self) -> dict[int, Weights]:
-        """By step, those that are saved beside the model."""
+        """Return the weights that are saved beside the model, by step."""
         return dict(self._by_step) if self._count > 1 else {}
 
 

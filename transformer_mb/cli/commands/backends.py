@@ -47,7 +47,7 @@ def examine(name: str) -> dict[str, Any]:
 
 
 def describe(arrays: Any, facts: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a backend offers here; runs in that process."""
+    """Return what a backend offers here; runs in that process."""
     from ...native_backend import NativeBackend
     from ...registry import load_backend_class
 

@@ -53,5 +53,5 @@ def described(name: str) -> dict[str, Any]:
 
 
 def _fields(values: Mapping[str, Any]) -> str:
-    """What is None is 0 here, as flags and TOML files say it."""
+    """Write fields in a line; None is 0 here, as flags and TOML files say it."""
     return ", ".join(f"{name}={0 if value is None else value}" for name, value in values.items()) or "nothing of its own"

@@ -1,4 +1,4 @@
-"""Each framework's built-ins as tables: one per topic, with a row per operation.
+"""The built-ins of each framework as tables: one per topic, with a row per operation.
 
 A row is a function of NumPy arrays and plain numbers that builds what it needs with the framework's defaults and keeps nothing,
 or the reason, a sentence, why the framework has no such thing. A reason in the place of a table holds for all its operations.

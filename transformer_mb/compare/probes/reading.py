@@ -1,4 +1,4 @@
-"""How probes put answers into words: numbers, and rows of weights read from one-hot values."""
+"""Words for answers of probes: numbers, and rows of weights read from one-hot values."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Comparison:
 
     @property
     def columns(self) -> list[str]:
-        """Their labels, without the reference's."""
+        """Return their labels, without the reference's."""
         return [cost.column for cost in self.costs if cost.column != self.reference]
 
     def verdict(self, column: str) -> str:

@@ -43,7 +43,7 @@ def runs(
         backends: names, or columns with an interpreter or a device; default: the built-in ones that are installed.
         seeds: of initial weights, order of the pairs, and dropout; pairs of runs have the same.
         native: False injects initial weights, dropout masks, Adam's formula and norm epsilon, so that the frameworks alone
-            differ. True leaves each to the framework's own, as somebody gets who changes nothing.
+            differ. True leaves each to the framework's own, as a user gets who changes nothing.
         attribute: with ``native``, train every mixture that is one switch away from either, to name what differs.
         margin: how many of the reference's seed deviations are no difference.
         reference: what the others are compared with. NumPy by default: it is always there, it is what all else is compared

@@ -111,7 +111,7 @@ def _drawn_signs(differences: np.ndarray) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Each p adjusted for being one of several (Holm 1979): below 0.05, the family's error is."""
+    """Adjust each p for being one of several (Holm 1979): below 0.05, the family's error is."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     adjusted, largest = [0.0] * len(p_values), 0.0
     for rank, i in enumerate(order):

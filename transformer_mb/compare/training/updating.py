@@ -85,7 +85,7 @@ class Updates:
 
 
 def clipped(gradients: Arrays, options: UpdateOptions) -> Arrays:
-    """Each gradient times min(1, clip_norm / (norm + clip_eps))."""
+    """Multiply each gradient by min(1, clip_norm / (norm + clip_eps))."""
     limit = options.clip_norm
     if limit is None:
         return gradients

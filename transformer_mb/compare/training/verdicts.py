@@ -37,7 +37,7 @@ class Line:
         reference_mean, mean: in the metric's own unit; unit: the reference's deviation from seed to seed.
         difference, low, high: mean of the paired differences with its 90 % interval, in that unit; None without a verdict.
         p: two-sided, after Holm. sign_flip: of the exact permutation.
-        detectable: the smallest difference that so many seeds would have found four times in five, in that unit.
+        detectable: the smallest difference that this many seeds would have found four times in five, in that unit.
         needs: seeds that would decide, if it goes on like this; None where it is decided, or where 9,999 would not.
     """
 

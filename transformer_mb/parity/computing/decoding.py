@@ -70,7 +70,7 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
     Also the best hypothesis as a search gives it that tells scores (greedily of one hypothesis): its ``scored tokens``, and
     ``scores`` [B, 2], after the penalties and before. ``prefixes`` are forced, -1 after their end. With ``repeats`` what
     ``_again`` gives too, and greedily ``tokens of fewer steps``. A ``mistake`` is a negative control: see
-    ``mistaken_searches``; one of a prefix is made here. Whoever draws models by the hundred asks for ``tokens alone``.
+    ``mistaken_searches``; one of a prefix is made here. A row that draws models by the hundred asks for ``tokens alone``.
     """
     native = model_of(backend, spec["config"], arrays)
     source, lens, steps = arrays["source"], arrays["source_valid_lens"], spec["max_steps"]

@@ -109,7 +109,7 @@ class MaskReading:
         self._note(f"{addnorm}.dropout", kept, count > 0)
 
     def _check(self, path: str, apart: np.ndarray, size: np.ndarray) -> None:
-        """A few may be far off: two of so many subsets can have sums that are all but equal."""
+        """A few may be far off: two of the many subsets can have sums that are all but equal."""
         if not np.median(np.abs(apart)) <= FITS * _mean(size):
             raise ParityError(
                 f"The gradient of {path} must be one of numbers kept at the configured rates, got one that no mask gives."

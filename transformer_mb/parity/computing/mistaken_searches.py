@@ -39,7 +39,7 @@ class LastOfEqual:
 
 
 class NextRowsCoverage:
-    """Each hypothesis covers what another one attended to."""
+    """A mistake: each hypothesis covers what another one attended to."""
 
     def __init__(self, session: BeamSession, vocab_size: int):
         self.session, self.step, self.reorder = session, session.step, session.reorder

@@ -60,7 +60,7 @@ class CoveringArray:
 
     @property
     def sizes(self) -> list[list[Any]]:
-        """Each setting with the number of its values."""
+        """Return each setting with the number of its values."""
         return [[name, len(values)] for name, values in self.settings.items()]
 
     def share(self, seed: int, size: int) -> list[Row]:

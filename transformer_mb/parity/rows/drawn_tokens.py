@@ -70,7 +70,7 @@ ROW = "drawn tokens"
 ROWS, STEPS, SOURCE = 8, 12, 5
 EVEN = 1 << 14  # tokens of the model that shows the numbers: exact in float32, as their sums are
 EIGHTHS, SHOWN = 8, 3
-# Logits of a step may be off by so many times what NumPy's are in the dtype, or so many units in the last place.
+# Logits of a step may be off by this many times what NumPy's are in the dtype, or this many units in the last place.
 TIMES, UNITS = 4.0, 16.0
 
 

@@ -56,7 +56,7 @@ class Fast:
     shows: Mapping[str, Callable[[Request], Request]] = field(default_factory=dict)
 
 
-# In eight bits much is lost beside which one key more or less is nothing, where nobody attends to it.
+# In eight bits much is lost beside which one key more or less is nothing, where no query attends to it.
 MASKS = {"fast logits": shifted("batch.source_valid_lens")}
 MODELS = ("gelu, halves", "silu, uneven sides", "shared and tied, padding")
 FAST = (

@@ -18,7 +18,7 @@ from .drawn_values import lengths, model_weights, redrawn
 from .layer_cases import SMOOTH
 from .model_cases import MODELS, ModelCase
 
-# In two bytes of the case that it is planted into: one key more or less is little where nobody attends to it.
+# In two bytes of the case that it is planted into: one key more or less is little where no query attends to it.
 SHOWS = {"d2l": {"model forward": shifted("batch.source_valid_lens")}}
 
 

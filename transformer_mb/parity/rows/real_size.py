@@ -42,19 +42,19 @@ SIZES: dict[str, Any] = {
 }
 SWITCHES: dict[str, tuple[Any, ...]] = {
     "norm_position": ("post", "pre"),
-    "activation": SMOOTH,  # of so many ReLUs rounding turns one on or off
+    "activation": SMOOTH,  # of its many ReLUs rounding turns one on or off
     "position": ("sinusoidal", "learned"),
     "share_embeddings": (False, True),
     "decoder_attention_bias": (False, True),
 }
 ROWS, SOURCE_STEPS, TARGET_STEPS, DECODED_STEPS = 3, 64, 48, 12
 OPTIONS = {"optimizer": "sgd", "learning_rate": 64.0, "momentum": 0.9, "clip_norm": 0.1, "normalization": "tokens"}
-SHARPER = 3.0  # logits are so many times further apart than random weights have them
+SHARPER = 3.0  # logits are this many times further apart than random weights have them
 LIKELY, LIKELIER = 10, 5.0  # words that are decoded more often
 
 
 class RealDecoding(Decoding):
-    """A search for the first sources that come, since choices among so many words are clear without a selection."""
+    """A search for the first sources that come, since choices among its many words are clear without a selection."""
 
     @cached_property
     def request(self) -> Request:

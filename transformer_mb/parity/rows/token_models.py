@@ -25,7 +25,7 @@ from .drawn_values import model_weights
 ROWS, STEPS, SOURCE_STEPS = 24, 8, 5
 LONGEST_PREFIX = 3
 SPARE, ATTEMPTS = 7, 1000  # rows that are drawn beside each that is wanted
-# Of greedy decoding each choice is by so many of the dtype's epsilons better than the next, times the logits' deviation. Logits
+# Each choice of greedy decoding is by this many of the dtype's epsilons, times the logits' deviation, above the next. Logits
 # in two bytes are off by some three to ten of them.
 CLEAR_EPSILONS = 8.0
 DIFFERENT_TOKENS = range(2, 7)  # in a hypothesis
@@ -190,7 +190,7 @@ def prompts(config: TransformerConfig, arrays: Arrays) -> list[list[int]]:
 def _are_clear(
     config: TransformerConfig, tokens: np.ndarray, logits: np.ndarray, prefixes: np.ndarray | None, margin: float
 ) -> np.ndarray:
-    """[B]: whether each choice of greedy decoding, or what is equal to it, is better than the next by so many deviations."""
+    """[B]: whether each choice of greedy decoding, or what is equal to it, is better than the next by this many deviations."""
     allowed = np.delete(logits, config.suppress_ids, axis=-1)
     best = allowed.max(axis=-1, keepdims=True)
     gaps = (best - np.where(allowed < best, allowed, -np.inf)).min(axis=-1)  # to the next one that is not as good
@@ -229,7 +229,7 @@ def _decisive(weights: dict[str, np.ndarray], config: TransformerConfig, random:
 
 
 def _tied_rows(vocab_size: int, num_hiddens: int) -> np.ndarray:
-    """Each pair of tokens reads one hidden number, times a power of two: their logits are equal however they are summed."""
+    """Let each pair of tokens read one hidden number, times a power of two: their logits are equal however they are summed."""
     rows = np.zeros((vocab_size, num_hiddens))
     units = (np.arange(vocab_size) + 1) // 2 % num_hiddens  # the end, 3, is the lower of its pair
     rows[np.arange(vocab_size), units] = 4.0

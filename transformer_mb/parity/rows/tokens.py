@@ -54,7 +54,7 @@ FURTHER = TransformerConfig(
 )
 TIED = CONFIGS["d2l"].replace(suppress_ids=(5,))  # it ties with 6
 REPEATED = ("ties", "decoder alone", "forced prefixes")
-# Of another token than the reference's: its margin is clear when it exceeds so many times the largest error of that step's
+# Of another token than the reference's: its margin is clear when it exceeds this many times the largest error of that step's
 # logits. Each of the two may be off by that much, and once more where a step by itself is computed in another order.
 CLEAR_STEP = 4.0
 # Those that are asked for alone, those that come with their score, and those that ``decoding.decode`` asks for again.

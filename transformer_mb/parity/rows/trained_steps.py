@@ -87,7 +87,8 @@ def drawn_updates(seed: int) -> list[OptimizerCase]:
 
 
 def _size_of_a_step(row: Row) -> float:
-    """At a rate of 1, at most 1: float32 would lose what is nothing beside the weights. AdamW's decay is something."""
+    """Return a step's size at rate 1, at most 1: float32 would lose what is nothing beside the weights. AdamW's decay is
+    not."""
     scale = row["scale"]
     return {"adam": scale / (scale + row["eps"]), "adamw": 1.0, "sgd": scale if scale < 1.0 else 1.0}[row["optimizer"]]
 

@@ -149,7 +149,7 @@ class Findings:
                 )
 
     def to_json(self) -> dict[str, Any]:
-        """For programs to read; ``share`` and ``lowest`` are parts of the limit."""
+        """Return the findings for programs to read; ``share`` and ``lowest`` are parts of the limit."""
         return {
             "units": self.units,
             "read": self.read,

@@ -1,7 +1,7 @@
 """The engine that has Ray place the units of a sweep: on this machine, or on the nodes of a cluster.
 
 Ray moves a request to a node and an answer back, and says when a node is lost. What is tried again, and what is whole, is
-decided by ``sweep.py`` as for any engine: Ray's own retries tell nobody their number, and those of a process that took too
+decided by ``sweep.py`` as for any engine: Ray's own retries do not tell their number, and those of a process that took too
 much memory have no end (ray's ``task_oom_retries``).
 """
 
@@ -28,11 +28,11 @@ from .sweep import Engine
 from .unit import Answer, Unit, answered
 
 POLL = 2.0  # seconds between two looks at the nodes
-PATIENCE = 60.0  # seconds without any node that could run a unit, after which nobody waits for one
+PATIENCE = 60.0  # seconds without any node that could run a unit, after which the sweep stops waiting for one
 NAMED = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}
 LONGEST_PLACE = 30  # characters of the folder of temporary files
 ASKS_FOR_A_TOKEN = 77
-ASKED_WITHIN = 60.0  # seconds for a cluster to turn somebody away
+ASKED_WITHIN = 60.0  # seconds for a cluster to turn a user away
 # Exits with that status where the head of a cluster turns away who comes without a token, with 0 where it answers.
 WITHOUT_TOKEN = f"""
 import sys
@@ -158,7 +158,7 @@ def _check_token(address: str) -> None:
 def _run(
     ray: Any, units: Sequence[Unit], needs: dict[str, float], jobs: int | None, answer: Any
 ) -> Iterator[tuple[Unit, Answer]]:
-    """Each unit with its answer as it comes; a lost one with a KilledError."""
+    """Yield each unit with its answer as it comes; a lost one with a KilledError."""
     if units and "CPU" not in needs:  # the first of several rounds
         needs["CPU"] = float(jobs or _cpus(ray, units[0]))
         if not _places(ray, needs):

@@ -21,7 +21,7 @@ from ..report import to_json
 from ..selection import Selection
 from ..worker import source_digest
 
-ROUNDING = "XLA_FLAGS"  # whoever sets it changes how JAX rounds: it is part of what is measured
+ROUNDING = "XLA_FLAGS"  # a user who sets it changes how JAX rounds: it is part of what is measured
 Answer = dict[str, Any] | WorkerError
 
 

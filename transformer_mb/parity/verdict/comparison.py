@@ -207,7 +207,7 @@ class Comparison:
             return _Draw(self._lost(self._asked), {row: {} for row in self.rows})
         copy = self.perturbed(number - 1)
         answer = reference.answer(copy)
-        if self.judged_in not in PLAIN_DTYPES:  # how far a whole last place moves the exact result is allowed to nobody there
+        if self.judged_in not in PLAIN_DTYPES:  # there no backend may be off by what a last place moves
             return _Draw(self._lost(copy, answer), {})
         return _Draw(self._lost(copy, answer), self._moved(copy, answer))
 
@@ -291,5 +291,5 @@ class Comparison:
 
 
 def _from_given_gradients(row: str) -> bool:
-    """There the weights of a perturbed copy would be off by more than the step that is judged."""
+    """Tell whether the row is an update: the weights of a perturbed copy would be off by more than the step that is judged."""
     return LADDER[row].measured == "update"

@@ -93,7 +93,7 @@ def gradient_errors(got: Mapping[str, np.ndarray], reference: Mapping[str, np.nd
     return {name: errors(got[name], value, gradient_floor(value, whole)) for name, value in reference.items()}
 
 
-# float32: so many times the error of NumPy in float32 on the same case, and on perturbed copies of it. One run alone is one
+# float32: this many times the error of NumPy in float32 on the same case, and on perturbed copies of it. One run alone is one
 # draw of rounding errors: over 16 seeds of 400 cells, torch's worst was 8.4 times NumPy's single draw, and 2.8 times the
 # largest of the draws.
 TIMES_NUMPY = 4.0
@@ -103,14 +103,14 @@ PERTURBED_COPIES = 4  # the same case with inputs and weights off by one unit in
 # more copies, unless it is so far over that no number of copies would help.
 MORE_COPIES = 16
 JUDGED_AGAIN = 10.0  # times its limit
-FLOOR_EPS = 3.0  # a baseline error counts as at least so many machine epsilons
+FLOOR_EPS = 3.0  # the least machine epsilons that a baseline error counts as
 CAP = 1e-5  # the limit is never more, unless the exact result itself moves by a quarter of it from copy to copy
 # Of gradients it is more: the small ones are measured against 1e-2 of the whole, and 1e-5 of that is less than one eps of it.
 CAPS = {"gradients": FLOOR_EPS * EPS["float32"] / FLOOR}
-# A fixed limit by norm is so many times as much for a single element: of n errors that are nearly normal the largest is about
+# A fixed limit by norm is this many times as much for a single element: of n errors that are nearly normal the largest is about
 # sqrt(2 log n) times their root mean square, 4.8 times for 100,000 of them.
 TIMES_NORM = 5.0
-# Formats of few bits: so many times the error of NumPy with every operation's result rounded, the largest over the perturbed
+# Formats of few bits: this many times the error of NumPy with every operation's result rounded, the largest over the perturbed
 # copies too: against a single draw one cell of 1,200 of torch's, over 18 seeds, came to 2.2 times in one element, and one of
 # JAX' to 2.4 times by norm. How far a whole last place of the inputs moves the exact result is no part of it: a rounding is
 # half of that, and by twice that a gradient of zeros could pass. What is computed in float32 by contract, the loss of given

@@ -1,4 +1,4 @@
-"""What ``train`` tells when it is done: lines for people, and a dictionary for programs."""
+"""The report of a finished ``train``: lines for people, and a dictionary for programs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def little_learned(job: PreparedJob, trained: Trained) -> str:
 
 
 def _perplexity(job: PreparedJob, trained: Trained) -> float | None:
-    """Of training, where its loss tells: D2L's mean over steps is that over tokens divided by the steps of a row."""
+    """Return training's perplexity, where its loss tells: D2L's mean over steps is that over tokens divided by a row's
+    steps."""
     from ....training.records import perplexity
 
     width = 1 if job.recipe.normalization == "tokens" else job.recipe.num_steps

@@ -128,7 +128,7 @@ def carry_out(job: PreparedJob, loss_curve: Path | None, json_file: Path | None)
 
 
 def validation_lines(job: Any) -> list[str]:
-    """What the loss is measured on, if anything."""
+    """Describe the pairs that the loss is measured on; no lines where there are none."""
     if job.validation is None:
         return []
     from ....data.bad_lines import described
@@ -156,7 +156,7 @@ MOST = 1024  # on one machine
 
 
 def started(arguments: Sequence[str], size: int) -> None:
-    """Run the same command as so many processes, each of which is told that it is one of them; raises ConfigError."""
+    """Run the same command as ``size`` processes, each with an environment that says which it is; raises ConfigError."""
     from ....errors import ConfigError
     from ....training.launch import launch
 
@@ -170,7 +170,7 @@ def started(arguments: Sequence[str], size: int) -> None:
 
 
 def of_several(expected: int | None) -> Place:
-    """Which process this is; raises DistributedError, or ConfigError where there are not as many as ``--processes`` says."""
+    """Return this process's place; raises DistributedError, or ConfigError where ``--processes`` says another number."""
     from ....distributed import Place
     from ....errors import ConfigError
 
