@@ -91,7 +91,7 @@ def injected(
     native: Callable[[Any], Any],
     none: Any = None,
 ) -> Iterator[None]:
-    """Inside, the dropouts of ``module``, by path, hold these masks as ``keep``, made native; None changes nothing.
+    """Have the dropouts of ``module`` hold masks by path as ``keep``, made native, inside the block; None changes nothing.
 
     Raises: ShapeError when there is not exactly one mask for each.
     """

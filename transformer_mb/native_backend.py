@@ -43,7 +43,7 @@ class NativeBackend(Backend):
     @staticmethod
     @abstractmethod
     def _injected_dropout(module: Any, masks: Masks) -> AbstractContextManager[None]:
-        """Inside, the dropouts of a layer keep what the masks say."""
+        """Have the dropouts of a layer keep what the masks say inside the block."""
 
     @staticmethod
     @abstractmethod
@@ -70,7 +70,7 @@ class NativeBackend(Backend):
 
     @abstractmethod
     def _running(self, layer: Any, training: bool = False) -> AbstractContextManager[Any]:
-        """Inside, a layer runs on this device, in this mode and without gradients; afterwards all is as it was."""
+        """Run a layer inside on this device, in this mode and without gradients; afterwards all is as it was."""
 
     @abstractmethod
     def _differentiate(

@@ -9,7 +9,7 @@ def printable(text: str) -> str:
 
 
 def table_cell(text: str) -> str:
-    """The same in a cell of a Markdown table, where a bar and a tag mean something."""
+    """Return printable text for a cell of a Markdown table, where a bar and a tag mean something."""
     shown = printable(text).replace("&", "&amp;").replace("<", "&lt;")
     return shown.replace("|", "\\|")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
-    """The same nesting with ``function`` applied to whatever is not a list, tuple or dictionary."""
+    """Apply ``function`` to whatever is not a list, tuple or dictionary, and keep the nesting."""
     if type(tree) in (list, tuple):
         return type(tree)(map_leaves(function, item) for item in tree)
     if type(tree) is dict:

@@ -32,7 +32,7 @@ def without_framework_messages(command: Callable[..., None]) -> Callable[..., No
 
 @contextmanager
 def _native_messages() -> Iterator[None]:
-    """Inside, file descriptor 2, where C++ libraries write, leads nowhere, and ``sys.stderr`` to where it led before."""
+    """Lead file descriptor 2, where C++ libraries write, nowhere inside the block; ``sys.stderr`` leads to where it led."""
     before, shown = sys.stderr, os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     before.flush()

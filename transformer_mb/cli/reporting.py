@@ -137,7 +137,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def ended_cleanly() -> Iterator[None]:
-    """Inside the block such a signal raises SystemExit, with the status that a shell counts, instead of ending at once.
+    """Have such a signal raise SystemExit inside the block, with the status that a shell counts, instead of ending at once.
 
     It does nothing outside the main thread, and where a signal is ignored (``nohup``) or has a handler already.
     """

@@ -31,7 +31,7 @@ class NamedOutput:
 
 @contextmanager
 def naming() -> Iterator[None]:
-    """Inside, whatever goes wrong is standard output's."""
+    """Name standard output in every error of the system inside the block."""
     try:
         yield
     except BrokenPipeError:
@@ -48,7 +48,7 @@ def give_up() -> None:
 
 @contextmanager
 def named_output() -> Iterator[None]:
-    """Inside, ``sys.stdout`` is a NamedOutput."""
+    """Make ``sys.stdout`` a NamedOutput inside the block."""
     before = sys.stdout
     if before is not None:
         sys.stdout = NamedOutput(before)  # type: ignore[assignment]

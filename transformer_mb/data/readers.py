@@ -123,7 +123,7 @@ def numbered_pairs(
     bad_lines: BadLines | None = None,
     opened: Open = open_file,
 ) -> Iterator[tuple[int, Pair]]:
-    """The same with the number of each line. ``opened`` opens a file by its name."""
+    """Yield the pairs of ``read_pairs``, each with the number of its line. ``opened`` opens a file by its name."""
     bad_lines = bad_lines or BadLines()
     check_limits(num_examples=num_examples)
     _check_arguments(path, target_path, fields, columns)

@@ -18,7 +18,7 @@ SAME_REQUEST = 1.0
 
 
 class Interruption:
-    """Inside the block the first of the signals is a request; a second one ends at once.
+    """A block in which the first of the signals is a request, and a second one ends at once.
 
     Then Ctrl-C raises KeyboardInterrupt as always, another signal SystemExit with the status that a shell counts. Nothing
     happens outside the main thread, where Python delivers no signals, nor to a signal that is ignored (``nohup``) or

@@ -28,7 +28,7 @@ class Longest:
 
     @classmethod
     def of(cls, recipe: TrainingRecipe, max_len: int, measured: bool = False) -> Longest | None:
-        """None where longer sentences are cut, as those of a validation are to ``max_len``."""
+        """Return the limit; None where longer sentences are cut, as those of a validation are to ``max_len``."""
         if recipe.num_steps is not None:
             return None
         if recipe.batch_tokens is not None and recipe.batch_tokens < max_len:

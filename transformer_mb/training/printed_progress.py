@@ -77,7 +77,7 @@ class Lines(Progress):
 
 
 class Bar(Lines):
-    """The same lines, and under them a bar over all steps with the loss and speed of the last ones and the time left."""
+    """Lines, and under them a bar over all steps with the loss and speed of the last ones and the time left."""
 
     def __init__(self, lines: tuple[int, bool, bool], display: Any, task: Any):
         super().__init__(*lines)
