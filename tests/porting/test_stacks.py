@@ -1,5 +1,6 @@
 """torch.nn.Transformer, torch.nn.TransformerEncoder and paddle.nn.Transformer: in, the same outputs, and out again."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -96,6 +97,22 @@ def test_adam_travels_where_the_embeddings_do(family):
     assert got.config == config
     for before, after in ((model.weights, got.weights), (model.optimizer, got.optimizer)):
         assert set(before) == set(after) and all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_tensors_lie_in_the_order_in_which_torch_numbers_parameters():
+    """Whatever the order of the weights that are written: an optimizer's state goes by it."""
+    model = built(tmb.presets.d2l(11, 13, **FEW, **BIASES, final_norm=True))
+    backwards = replace(model, weights=dict(reversed(model.weights.items())))
+    names = list(FAMILIES["torch_transformer"].write(backwards, "torch", {}).tensors)
+    of_attention = ("in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias")
+    block = [f"{attention}.{name}" for attention in ("self_attn", "multihead_attn") for name in of_attention]
+    block += [f"{layer}.{leaf}" for layer in ("linear1", "linear2", "norm1", "norm2", "norm3") for leaf in ("weight", "bias")]
+    sides = ["encoder.layers.0", "encoder.layers.1", "encoder.norm", "decoder.layers.0", "decoder.layers.1", "decoder.norm"]
+    groups = [side for name in names for side in sides if f"transformer.{side}." in name]
+    assert (
+        list(dict.fromkeys(groups)) == sides and names[len(groups)] == "source_embedding.weight" and names[-1] == "output.bias"
+    )
+    assert [name.removeprefix("transformer.decoder.layers.1.") for name in names if ".decoder.layers.1." in name] == block
 
 
 def test_the_wrong_norm_order_would_be_seen(made):

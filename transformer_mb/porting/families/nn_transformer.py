@@ -52,6 +52,11 @@ SIZES_OF_BOTH = (
     "{num_hiddens}, {encoder_num_heads}, {encoder_num_layers}, {decoder_num_layers}, {ffn_num_hiddens}, {dropout}, "
     "{activation!r}"
 )
+ORDER = (
+    *("transformer", *AROUND, "encoder", "decoder", "layers", "norm"),
+    *("self_attn", "multihead_attn", "cross_attn", "linear1", "linear2", "norm1", "norm2", "norm3"),
+    *("in_proj_weight", "in_proj_bias", "q_proj", "k_proj", "v_proj", "out_proj", "weight", "bias"),
+)
 BOTH_MASKS = "The encoder was called without a mask but for padding, the decoder with a causal one."
 
 
@@ -275,4 +280,10 @@ def _native(arrays: Arrays, stacks: Stacks, alone: bool, both: bool) -> Arrays:
             tensors[f"{'' if alone else 'transformer.'}{own if both else own.partition('.')[2]}"] = laid
         elif not alone:
             tensors[f"{around[layer]}.{leaf}"] = laid
-    return stacks.packed(tensors)
+    packed = stacks.packed(tensors)
+    return {name: packed[name] for name in sorted(packed, key=_registered)}
+
+
+def _registered(name: str) -> list[int]:
+    """Rank a tensor as both frameworks register it, and so as their optimizers number it: sublayers before norms."""
+    return [int(level) if level.isdecimal() else ORDER.index(level) for level in name.split(".")]
