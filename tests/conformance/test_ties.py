@@ -103,14 +103,12 @@ def test_tokens_are_drawn_from_the_lowest_of_equals(vocabulary, backend32, tied_
 
 def test_ties_in_products_of_whole_numbers(backend32, tied_model):
     """Where a backend has them: its output layer and its steps are then others."""
-    if backend32.name in BUILT_IN and "int8" in BUILT_IN[backend32.name].on_cpu:
-        model = backend32.quantized(tied_model(backend32, 13, bias=0.5))
-        np.testing.assert_array_equal(first_step(backend32, model)[1], [[2, 3, 5, 6, 7]] * ROWS)
-        for rows in (
-            backend32.greedy(model, SOURCE, LENS, STEPS),
-            backend32.sample(model, SOURCE, LENS, STEPS, Sampling(top_k=1)),
-        ):
-            assert rows == [[2] * STEPS] * ROWS
+    if backend32.name not in BUILT_IN or "int8" not in BUILT_IN[backend32.name].on_cpu:
+        pytest.skip("the backend has none")
+    model = backend32.quantized(tied_model(backend32, 13, bias=0.5))
+    np.testing.assert_array_equal(first_step(backend32, model)[1], [[2, 3, 5, 6, 7]] * ROWS)
+    for rows in (backend32.greedy(model, SOURCE, LENS, STEPS), backend32.sample(model, SOURCE, LENS, STEPS, Sampling(top_k=1))):
+        assert rows == [[2] * STEPS] * ROWS
 
 
 @pytest.mark.two_bytes

@@ -139,15 +139,19 @@ def frameworks_numbers():
 def test_the_callers_random_numbers_stay_theirs(backend32):
     """Of the framework and of NumPy, where a training or a search draws its own."""
     model = backend32.build(ONE_LAYER, seed=0)
-    trainer = backend32.trainer(model, **CLIPPED)
+    trainer, losses = backend32.trainer(model, **CLIPPED), []
     for seed, draw in {frameworks_numbers(), (np.random.seed, lambda: np.random.random(8))}:
         seed(7)
         expected = [draw(), draw()]
-        for work in (trainer.step, lambda batch: backend32.sample(model, batch.source, batch.source_valid_lens, 3)):
+        for work in (
+            lambda batch: losses.append(float(trainer.step(batch))),
+            lambda batch: backend32.sample(model, batch.source, batch.source_valid_lens, 3),
+        ):
             seed(7)
             found = [draw()]
             work(THE_BATCH)
             np.testing.assert_array_equal([*found, draw()], expected)
+    assert np.isfinite(losses).all()
 
 
 def test_what_is_dropped_is_of_the_seed_and_the_step_and_not_of_their_sum(backend32):
