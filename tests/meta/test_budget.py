@@ -37,7 +37,7 @@ ROOMS = {
     "tests": (576, 6),
     "tests/cli": (2_696, 16),
     "tests/compare": (2_156, 21),
-    "tests/conformance": (3_784, 37),
+    "tests/conformance": (3_786, 37),
     "tests/core": (7_331, 38),
     "tests/distributed": (1_639, 21),
     "tests/errata": (180, 3),
