@@ -32,23 +32,24 @@ def argument(metavar: str, words: str) -> Any:
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command have options by the dataclass: a parameter that is one stands for its fields, and gets them as one."""
-    signature = inspect.signature(command, eval_str=True)
-    kinds = {name: one.annotation for name, one in signature.parameters.items()}
-    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if dataclasses.is_dataclass(kind)}
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    for name, one in inspect.signature(command, eval_str=True).parameters.items():
+        if dataclasses.is_dataclass(one.annotation):
+            groups[name] = one.annotation
+            parameters += inspect.signature(groups[name], eval_str=True).parameters.values()
+        else:
+            parameters.append(one)
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        made = {name: kind(**{own.name: given.pop(own.name) for own in _fields(kind)}) for name, kind in groups.items()}
-        command(**given, **made)
+        for name, group in groups.items():
+            given[name] = group(**{field: given.pop(field) for field in group.__dataclass_fields__})
+        command(**given)
 
-    each = [_fields(groups[name]) if name in groups else [one] for name, one in signature.parameters.items()]
-    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for own in each for one in own]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    keyword_only = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
     return run
-
-
-def _fields(group: Any) -> list[inspect.Parameter]:
-    return list(inspect.signature(group, eval_str=True).parameters.values())
 
 
 Backend = Annotated[str | None, option("--backend", "Framework; else TRANSFORMER_MB_BACKEND, else numpy.")]

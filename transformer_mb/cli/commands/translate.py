@@ -95,7 +95,7 @@ def command(
 
         def answer(first: int, chunk: list[tuple[str, str | None]]) -> list[str]:
             nonlocal count
-            lines, prefixes = [line for line, _ in chunk], [prefix for _, prefix in chunk]
+            lines, prefixes = zip(*chunk, strict=True)
             more = LineOptions(
                 coverage_penalty=coverage_penalty,
                 sample=sampling,
