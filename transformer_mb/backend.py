@@ -161,11 +161,7 @@ class Backend(OfferedLayers, Searches, ABC):
 
     @abstractmethod
     def run_loss_and_gradients(
-        self,
-        model: Any,
-        batch: Batch,
-        loss: interface.MaskedSoftmaxCELoss,
-        dropout_masks: Weights | None,
+        self, model: Any, batch: Batch, loss: interface.MaskedSoftmaxCELoss, dropout_masks: Weights | None
     ) -> tuple[float, dict[str, np.ndarray]]: ...
 
     def build(self, config: TransformerConfig, seed: int = 0, initialization: str = "xavier") -> Any:

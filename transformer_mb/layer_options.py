@@ -168,10 +168,7 @@ def decoder_arguments(config: TransformerConfig) -> dict[str, Any]:
 
 def _arguments(config: TransformerConfig, side: str, declared: type) -> dict[str, Any]:
     D = config.num_hiddens
-    derived = {
-        "cross_attention": config.has_encoder,
-        "padding_id": config.pad_id if config.padding_vector_zero else None,
-    }
+    derived = {"cross_attention": config.has_encoder, "padding_id": config.pad_id if config.padding_vector_zero else None}
     return {
         **dict.fromkeys(("key_size", "query_size", "value_size", "num_hiddens", "ffn_num_input"), D),
         "norm_shape": [D],

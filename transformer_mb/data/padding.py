@@ -79,13 +79,7 @@ class Sentences:
     """
 
     def __init__(
-        self,
-        ids: FlatIds,
-        eos_id: int,
-        pad_id: int,
-        limit: int | None = None,
-        truncate: bool = False,
-        what: str = "sentence",
+        self, ids: FlatIds, eos_id: int, pad_id: int, limit: int | None = None, truncate: bool = False, what: str = "sentence"
     ):
         check_whole("eos_id", eos_id)
         full = ids.lengths + 1

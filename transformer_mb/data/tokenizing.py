@@ -96,10 +96,7 @@ def tokenized(pairs: Corpus, vocabularies: tuple[Vocabulary, Vocabulary], longes
 
 
 def write_tokens(
-    pairs: Corpus,
-    vocabularies: tuple[Vocabulary, Vocabulary],
-    writers: Sequence[IdsWriter],
-    longest: int | None,
+    pairs: Corpus, vocabularies: tuple[Vocabulary, Vocabulary], writers: Sequence[IdsWriter], longest: int | None
 ) -> TokenizedCounts:
     """Tokenize a stream of pairs, some at a time."""
     digest = hashlib.sha256()

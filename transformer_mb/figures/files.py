@@ -38,11 +38,7 @@ def check_ending(path: Path, endings: Sequence[str] = ENDINGS, what: str = "The 
 
 
 def check_figure_path(
-    path: Path | None,
-    option: str,
-    others: Sequence[str] = (),
-    force: bool = False,
-    never: Iterable[Path | str | None] = (),
+    path: Path | None, option: str, others: Sequence[str] = (), force: bool = False, never: Iterable[Path | str | None] = ()
 ) -> None:
     """Find out before any work what cannot be drawn after it.
 

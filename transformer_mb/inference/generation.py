@@ -30,13 +30,7 @@ class Generator:
     """
 
     def __init__(
-        self,
-        backend: Backend,
-        model: Any,
-        vocabulary: Vocabulary | None = None,
-        *,
-        batch_size: int = 64,
-        max_steps: int = 100,
+        self, backend: Backend, model: Any, vocabulary: Vocabulary | None = None, *, batch_size: int = 64, max_steps: int = 100
     ):
         if model.config.architecture != "decoder":
             raise ConfigError(f"Generating needs a model of architecture decoder, got {model.config.architecture}.")
