@@ -9,7 +9,8 @@ from typing import Any
 from ..printable import counted
 from .kinds import Loading
 from .origins import Origins, origin_lines
-from .proof.proving import LIMIT, Proof
+from .proof.agreement import LIMIT
+from .proof.proving import Proof
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,9 @@ BEGIN, END = "<!-- {}: made from transformer_mb/porting -->\n", "<!-- end -->\n"
 def formats_table() -> str:
     """List what ``--to`` and ``--from`` may name; the checkpoint, which holds all of a model, comes first."""
     whole = [row for row in FOLDERS.values() if row.records]
-    others = [row for row in NAMED.values() if row not in whole]
+    listed: list[Family | Format] = [*whole, *FORMATS.values(), *(row for row in NAMED.values() if row not in whole)]
     rows = []
-    for row in (*whole, *FORMATS.values(), *others):
+    for row in listed:
         title = getattr(row, "described", "") or row.title
         rows.append((f"`{row.name}`", title, _yes(row.read is not never), _into(row), _yes(row.optimizer)))
     return _table(("name", "what", "read", "written for", "Adam's state"), rows)

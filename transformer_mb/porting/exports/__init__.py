@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..kinds import Family
 from . import ctranslate2, onnx
 
-EXPORTS = {module.ROW.name: module.ROW for module in (onnx, ctranslate2)}
+EXPORTS: dict[str, Family] = {module.ROW.name: module.ROW for module in (onnx, ctranslate2)}

@@ -19,7 +19,8 @@ from .config_beside import beside, write_beside
 WRITABLE = {name: row for name, row in FORMATS.items() if row.write}
 NAMED = {name: row for name, row in {**FAMILIES, **EXPORTS}.items() if not row.in_any_container}
 FOLDERS = {name: row for name, row in NAMED.items() if not row.format}
-CARRYING = tuple(name for name, row in {**FOLDERS, **WRITABLE}.items() if row.optimizer)
+ROWS: dict[str, Family | Format] = {**FOLDERS, **WRITABLE}
+CARRYING = tuple(name for name, row in ROWS.items() if row.optimizer)
 OF_NAMES = ("block_names", *(row.version_setting for row in FORMATS.values() if row.version_setting))  # settings
 UNTOLD_BETAS = (
     f"The optimizer's state was written for betas = {USUAL_BETAS}, since nothing says others: betas in the settings can."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..kinds import Format
 from . import flax, keras, mxnet, npz, paddle, safetensors, tensorflow, torch
 
-FORMATS = {module.ROW.name: module.ROW for module in (torch, paddle, mxnet, keras, flax, npz, safetensors, tensorflow)}
+MODULES = (torch, paddle, mxnet, keras, flax, npz, safetensors, tensorflow)
+FORMATS: dict[str, Format] = {module.ROW.name: module.ROW for module in MODULES}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def run_reference(model: PortedModel, batch: Arrays, decoded: bool = True) -> di
 
 
 def run_backend(
-    backend, config: TransformerConfig, weights: Arrays, batch: Arrays, decoded: bool = True
+    backend: Any, config: TransformerConfig, weights: Arrays, batch: Arrays, decoded: bool = True
 ) -> dict[str, np.ndarray]:
     """The outputs of a backend's own model with these weights."""
     native = backend.create_empty(config)
@@ -65,7 +66,7 @@ def run_backend(
     return run_model(backend, native, batch, decoded)
 
 
-def run_model(backend, native, batch: Arrays, decoded: bool = True) -> dict[str, np.ndarray]:
+def run_model(backend: Any, native: Any, batch: Arrays, decoded: bool = True) -> dict[str, np.ndarray]:
     """The outputs of a model of a backend, with greedy tokens where they are to be ``decoded``."""
     config: TransformerConfig = native.config
     source, lens = batch.get("source"), batch.get("source_valid_lens")

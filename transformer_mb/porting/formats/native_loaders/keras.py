@@ -52,7 +52,7 @@ def load(h5py: Any, path: Path) -> tuple[dict[str, Any], str | None, int]:
     return arrays, config if isinstance(config, str) else None, left_out
 
 
-def _datasets(group: Any, h5py: Any, prefix: str = "", depth: int = 0, seen: list[int] | None = None):
+def _datasets(group: Any, h5py: Any, prefix: str = "", depth: int = 0, seen: list[int] | None = None) -> Any:
     seen = [0] if seen is None else seen
     for name in group:
         seen[0] += 1
