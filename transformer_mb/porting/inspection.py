@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from ..errors import PortError
 from .families import FAMILIES
 from .files.sources import likely_cause, plain_settings, read_source, read_tensors, recognized_family, resolved
+from .kinds import Settings
 from .model import NativeFile, PortedModel, odd_numbers
 from .origins import Origins, origins
 
@@ -36,7 +36,7 @@ class Inspection:
         return sum(int(np.prod(shape)) for _, shape, _ in self.tensors)
 
 
-def inspect(path: Any, from_: str | None = None, settings: Mapping[str, Any] | None = None) -> Inspection:
+def inspect(path: Any, from_: str | None = None, settings: Settings | None = None) -> Inspection:
     """Raises PortError only when the path cannot be read at all."""
     path, settings = resolved(Path(path)), settings or {}
     family = FAMILIES.get(from_ or "")

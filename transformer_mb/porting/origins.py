@@ -6,10 +6,10 @@ file); ``given`` with --config; ``assumed``: a default. What no tensor shows is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from .families.inferred_fields import inferred_fields
+from .kinds import Settings
 from .model import NativeFile, PortedModel
 from .settings import DECODING, FIELDS, given_fields, sides_of
 
@@ -22,7 +22,7 @@ COMPUTED = (
 Origins = dict[str, dict[str, Any]]
 
 
-def origins(model: PortedModel, native: NativeFile | None, settings: Mapping[str, Any]) -> Origins:
+def origins(model: PortedModel, native: NativeFile | None, settings: Settings) -> Origins:
     """``given``, ``recorded`` and ``assumed``, each with its fields and their values: every field that no tensor shows.
 
     ``native`` is the file that the model was read from; None for a folder, which records all of its configuration.
@@ -43,7 +43,7 @@ def origins(model: PortedModel, native: NativeFile | None, settings: Mapping[str
 
 
 def fields_on_trust(
-    model: PortedModel, native: NativeFile | None, settings: Mapping[str, Any], borne_out: tuple[str, ...] = ()
+    model: PortedModel, native: NativeFile | None, settings: Settings, borne_out: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
     """Of what is given or assumed: the fields that the outputs depend on, without those that what ran has of itself."""
     found, config = origins(model, native, settings), model.config

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ...checkpoint import Checkpoint, fill_folder, read_checkpoint
 from ...checkpoint.files import FILES, LAST, holds_checkpoint
 from ...errors import CheckpointError
 from ...training.state import TrainingState
-from ..kinds import Family
+from ..kinds import Family, Settings
 from ..model import PortedModel
 from ..safety.port_errors import port_errors
 from ..settings import VOCABULARIES, betas_of, build_config, vocabularies
@@ -23,7 +21,7 @@ PROGRESS = "How far the training is (trainer.json) stays behind: whoever goes on
 OF_ANOTHER = "The optimizer of the training is {kind}: what it does beyond Adam's moments must be set where it goes on."
 
 
-def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
+def read(folder: Path, settings: Settings) -> PortedModel:
     """The settings may change how the model decodes (``settings.DECODING``), and bring vocabularies."""
     with port_errors(CheckpointError, ValueError):
         checkpoint = read_checkpoint(folder, finite=False)  # what is not finite is the proof's to refuse

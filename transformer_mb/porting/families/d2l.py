@@ -6,17 +6,15 @@ Sizes and switches are read from names and shapes; what no weight file holds com
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ...config import TransformerConfig
 from ...errors import PortError
 from ..formats import FORMATS
-from ..kinds import Family, Format, Loading
+from ..kinds import Family, Format, Loading, Settings
 from ..model import Arrays, NativeFile, PortedModel, renamed_moments
 from .d2l_classes import EPSILON, OWN, names_ours
 from .inferred_fields import inferred_fields
@@ -51,7 +49,7 @@ def recognize(native: NativeFile) -> bool:
     return any(attention.match(canonical_name(name, native.format).name) for name in native.tensors)
 
 
-def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
+def read(native: NativeFile, settings: Settings) -> PortedModel:
     """Raises PortError that lists every missing, unexpected and wrongly shaped tensor."""
     check_fractions(native.tensors)
     layout = settings.get("linear_layout")
@@ -92,7 +90,7 @@ def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
     return replace(model, shown=dict.fromkeys(tables.fields or {}, True))
 
 
-def _unseen_layout(native: NativeFile, weights: Arrays, settings: Mapping[str, Any]) -> tuple[str, ...]:
+def _unseen_layout(native: NativeFile, weights: Arrays, settings: Settings) -> tuple[str, ...]:
     square = all(array.shape[0] == array.shape[-1] for name, array in weights.items() if is_matrix(name) and array.ndim == 2)
     if not square or FORMATS[native.format].backend or native.settings or "linear_layout" in settings:
         return ()
@@ -138,7 +136,7 @@ def _check_layout(weights: Arrays) -> None:
             )
 
 
-def write(model: PortedModel, format_name: str, settings: Mapping[str, Any]) -> NativeFile:
+def write(model: PortedModel, format_name: str, settings: Settings) -> NativeFile:
     """The file that our own model of this framework loads; ``block_names`` of the settings changes what it calls its blocks."""
     scheme, block = _scheme(format_name, settings)
     config = model.config
@@ -150,7 +148,7 @@ def write(model: PortedModel, format_name: str, settings: Mapping[str, Any]) -> 
     )
 
 
-def check_names(container: Format, settings: Mapping[str, Any]) -> None:
+def check_names(container: Format, settings: Settings) -> None:
     """Refuse names for blocks that our own reader would not know again, and the version of another framework."""
     for other in FORMATS.values():
         if other is not container and other.version_setting and other.version_setting in settings:
@@ -161,7 +159,7 @@ def check_names(container: Format, settings: Mapping[str, Any]) -> None:
         raise PortError(f"block_names must be d2l, {{i}}, block{{i}} or the like, which can be read back, got {block!r}.")
 
 
-def loading(model: PortedModel, container: Format | None, settings: Mapping[str, Any]) -> Loading:
+def loading(model: PortedModel, container: Format | None, settings: Settings) -> Loading:
     """No lines where ``settings`` ask for names that are not those of our own model."""
     assert container is not None
     own = NAMING_SCHEMES[container.name]
@@ -171,7 +169,7 @@ def loading(model: PortedModel, container: Format | None, settings: Mapping[str,
     return Loading(into="a model whose tensors are called so, as the settings ask; ours are not")
 
 
-def _scheme(format_name: str, settings: Mapping[str, Any]) -> tuple[NamingScheme, str | None]:
+def _scheme(format_name: str, settings: Settings) -> tuple[NamingScheme, str | None]:
     version, block = settings.get("keras_version", 3), settings.get("block_names")
     if version not in (2, 3):
         raise PortError(f"keras_version must be 2 or 3, got {version!r}.")

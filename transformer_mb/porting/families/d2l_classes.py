@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from ...config import TransformerConfig
 from ...errors import PortError
-from ..kinds import OwnClasses
+from ..kinds import OwnClasses, Settings
 from ..model import NativeFile, PortedModel
 from ..safety.port_errors import absent
 from ..settings import usual
@@ -49,7 +48,7 @@ def names_ours(native: NativeFile) -> bool:
     return native.format in OURS and any(OURS[native.format].match(name) for name in native.tensors)
 
 
-def why_not(model: PortedModel, native: NativeFile, settings: Mapping[str, Any]) -> str | None:
+def why_not(model: PortedModel, native: NativeFile, settings: Settings) -> str | None:
     """Why D2L's classes do not run the tensors of a file, "" when they do, None where there are none of the framework.
 
     Raises PortError where the tensors are those of D2L's classes and nothing but the settings says otherwise.

@@ -18,7 +18,7 @@ from ...files.tensors import write_tensors
 from ...parameters import check_weights, parameter_shapes
 from ..formats.shards import read_shard, read_shards
 from ..formats.wrappers import plain_names
-from ..kinds import Family
+from ..kinds import Family, Settings
 from ..model import Arrays, NativeFile, PortedModel
 from ..safety.port_errors import port_errors
 from .named_tensors import check_fractions
@@ -146,7 +146,7 @@ class Fields:
             raise PortError(f"{self.path}: {name} must be {KINDS[kind]}, got {got}.{said}")
         return kind(value)  # type: ignore[arg-type]
 
-    def fill(self, names: Mapping[str, str], settings: Mapping[str, Any]) -> dict[str, bool]:
+    def fill(self, names: Mapping[str, str], settings: Settings) -> dict[str, bool]:
         """What is absent, from the settings, by our name of each field; which these are, as ``PortedModel.shown`` has them."""
         absent = {ours: theirs for ours, theirs in names.items() if self.values.get(theirs) is None and ours in settings}
         self.values |= {theirs: settings[ours] for ours, theirs in absent.items()}

@@ -10,14 +10,14 @@ that the ported model computes exactly what the stacks do. A single stack is an 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ...errors import PortError
+from ..kinds import Settings
 from ..model import Arrays, NativeFile, PortedModel, renamed_moments
 from ..settings import check_holds, usual
 from .inferred_fields import inferred_fields
@@ -107,7 +107,7 @@ class Stacks:
         return LayerNames(block="{side}.layers.{number}.", blocks=blocks, outer=outer)
 
 
-def read(native: NativeFile, settings: Mapping[str, Any], *, stacks: Stacks) -> PortedModel:
+def read(native: NativeFile, settings: Settings, *, stacks: Stacks) -> PortedModel:
     if "linear_layout" in settings:
         raise PortError(f"linear_layout must be absent for {stacks.title}, whose framework tells how its Linear weights lie.")
     known = {**native.settings, **settings}
@@ -143,7 +143,7 @@ def read(native: NativeFile, settings: Mapping[str, Any], *, stacks: Stacks) -> 
     return replace(model, shown=unseen)
 
 
-def _masks(native: NativeFile, layout: StackLayout, known: Mapping[str, Any]) -> list[str]:
+def _masks(native: NativeFile, layout: StackLayout, known: Settings) -> list[str]:
     """Causal masks beside the stacks, which a single stack must have been called with unless the settings say otherwise."""
     masks = causal_masks({**beside(native.tensors, layout), **native.ignored})
     if masks and layout.single == "encoder" and "architecture" not in known:
@@ -156,7 +156,7 @@ def _masks(native: NativeFile, layout: StackLayout, known: Mapping[str, Any]) ->
     return [name for name in masks if name in native.tensors]
 
 
-def _positions(native: NativeFile, layout: StackLayout, known: Mapping[str, Any]) -> PositionTables:
+def _positions(native: NativeFile, layout: StackLayout, known: Settings) -> PositionTables:
     """Of what is no layer, and of what ``ignore`` took out: a table that is thrown away unread may be another one than ours."""
     named = set(layout.around.values())
     layers = {name.rpartition(".")[0] for name in named if "." in name}
@@ -257,7 +257,7 @@ def is_stand_in(model: PortedModel) -> bool:
     )
 
 
-def write(model: PortedModel, format_name: str, settings: Mapping[str, Any], *, stacks: Stacks) -> NativeFile:
+def write(model: PortedModel, format_name: str, settings: Settings, *, stacks: Stacks) -> NativeFile:
     """The stacks alone where unit vectors stand in for the rest; else as ``transformer.`` beside it."""
     config = model.config
     biases = {f"{side}_attention_bias": True for side in ("encoder", "decoder") if getattr(config, f"has_{side}")}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...errors import PortError
+from ..kinds import Settings
 from ..model import Arrays
 
 # A layer of a stack, whatever holds it: ``encoder.layers.0``, ``transformer_encoder.layers.0``, ``blocks.0`` of a ModuleList.
@@ -62,7 +62,7 @@ def stems_of(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(match["stem"] for name in names if (match := LAYER.match(name))))
 
 
-def layout_of(tensors: Arrays, settings: Mapping[str, Any], cross: str) -> StackLayout:
+def layout_of(tensors: Arrays, settings: Settings, cross: str) -> StackLayout:
     """``cross``: what the framework calls the second attention of a decoder. Raises PortError that names what is amiss."""
     stems = stems_of(tensors)
     crossed = [stem for stem in stems if any(re.match(rf"{re.escape(stem)}\d+\.{cross}\.", name) for name in tensors)]
@@ -81,7 +81,7 @@ def layout_of(tensors: Arrays, settings: Mapping[str, Any], cross: str) -> Stack
     return StackLayout(stems=layout.stems, around=_around(tensors, settings, layout.single))
 
 
-def _around(tensors: Arrays, settings: Mapping[str, Any], single: str | None) -> dict[str, str]:
+def _around(tensors: Arrays, settings: Settings, single: str | None) -> dict[str, str]:
     around: dict[str, str] = {}
     for setting, layer in AROUND.items():
         native = _named(tensors, setting, settings)
@@ -100,7 +100,7 @@ def _around(tensors: Arrays, settings: Mapping[str, Any], single: str | None) ->
     return around
 
 
-def _named(tensors: Arrays, setting: str, settings: Mapping[str, Any]) -> dict[str, str]:
+def _named(tensors: Arrays, setting: str, settings: Settings) -> dict[str, str]:
     """By last word the tensors of the layer that a setting names; a bare nn.Parameter is a weight."""
     name = settings.get(setting, setting if f"{setting}.weight" in tensors else None)
     if name is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -23,7 +23,7 @@ from ..families.naming_schemes import canonical_name
 from ..formats import FORMATS
 from ..formats.shards import index_of, is_index, part_of_several, perhaps_part, read_shards
 from ..formats.wrappers import plain
-from ..kinds import Family, Format
+from ..kinds import Family, Format, Settings
 from ..model import NativeFile, PortedModel
 from ..safety.port_errors import check_installed, system_errors
 from ..settings import names_of
@@ -53,7 +53,7 @@ class Source:
     native: NativeFile | None = None
 
 
-def read_source(path: Path, from_: str | None, settings: Mapping[str, Any]) -> Source:
+def read_source(path: Path, from_: str | None, settings: Settings) -> Source:
     """Read any readable path. ``from_`` names a format or a family; None recognizes both. Raises PortError."""
     path = resolved(path)
     family = FAMILIES.get(from_ or "")
@@ -97,12 +97,12 @@ def _family_around(path: Path) -> Family | None:
     return next((row for row in families if row.recognize(path.parent)), None)
 
 
-def read_tensors(path: Path, format_name: str | None, settings: Mapping[str, Any]) -> NativeFile:
+def read_tensors(path: Path, format_name: str | None, settings: Settings) -> NativeFile:
     """The content of a file as the settings choose it: ``weights``, ``ignore``, ``betas``."""
     return with_chosen(without_ignored(read_file(path, format_name), settings), settings)
 
 
-def plain_settings(settings: Mapping[str, Any], native: NativeFile) -> dict[str, Any]:
+def plain_settings(settings: Settings, native: NativeFile) -> dict[str, Any]:
     """With the names of layers as ``native`` has them, from which wrappers were taken out."""
     names = {key: plain(value) for key, value in settings.items() if key in AROUND and isinstance(value, str)}
     return {
@@ -111,7 +111,7 @@ def plain_settings(settings: Mapping[str, Any], native: NativeFile) -> dict[str,
     }
 
 
-def without_ignored(native: NativeFile, settings: Mapping[str, Any]) -> NativeFile:
+def without_ignored(native: NativeFile, settings: Settings) -> NativeFile:
     """The file without the tensors that the setting ``ignore`` names, such as buffers; one that names none is a mistake."""
     starts = names_of(settings, "ignore")
     ignored = {
