@@ -23,7 +23,7 @@ ROOMS = {
     "transformer_mb/interface": (427, 3),
     "transformer_mb/machine": (231, 7),
     "transformer_mb/parity": (8_708, 64),
-    "transformer_mb/porting": (9_117, 75),
+    "transformer_mb/porting": (9_119, 75),
     "transformer_mb/columns": (747, 11),
     "transformer_mb/reports": (197, 4),
     "transformer_mb/training": (3_597, 27),
