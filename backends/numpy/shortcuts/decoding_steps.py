@@ -6,7 +6,6 @@ Checks and memories of every layer take Python longer than the processor takes f
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 
@@ -115,9 +114,8 @@ class BlockSteps:
 
     def step(self, X: np.ndarray, t: int, own_mask: np.ndarray | None, cross_mask: np.ndarray | None) -> np.ndarray:
         """[N, D] -> [N, D], the token of step ``t``."""
-        source = None if self.cross is None else partial(self._attend_source, mask=cross_mask)
-        sublayers = partial(self._attend_own, t=t, mask=own_mask), source, self._feed_forward
-        return through(X, sublayers, self.norms, self.pre)
+        source = None if self.cross is None else lambda X: self._attend_source(X, cross_mask)
+        return through(X, (lambda X: self._attend_own(X, t, own_mask), source, self._feed_forward), self.norms, self.pre)
 
     def _attend_own(self, X: np.ndarray, t: int, mask: np.ndarray | None) -> np.ndarray:
         q, k, v = self.project(X)

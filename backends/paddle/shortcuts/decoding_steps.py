@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 import paddle
@@ -97,7 +96,7 @@ class BlockSteps:
     def step(self, X: Tensor, own_hidden: Tensor | None) -> Tensor:
         """[N, D] -> [N, D], the next token's."""
         source = None if self.cross is None else self._attend_source
-        return through(X, (partial(self._attend_own, hidden=own_hidden), source, self._feed_forward), self.norms, self.pre)
+        return through(X, (lambda X: self._attend_own(X, own_hidden), source, self._feed_forward), self.norms, self.pre)
 
     def _feed_forward(self, X: Tensor) -> Tensor:
         return self.dense2(self.activation(self.dense1(X)))

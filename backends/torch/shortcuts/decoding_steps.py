@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -110,9 +109,8 @@ class BlockSteps:
 
     def step(self, X: Tensor, t: int, own_mask: Tensor | None, cross_mask: Tensor | None) -> Tensor:
         """[N, D] -> [N, D], the token of step ``t``."""
-        source = None if self.cross is None else partial(self._attend_source, mask=cross_mask)
-        sublayers = partial(self._attend_own, t=t, mask=own_mask), source, self._feed_forward
-        return through(X, sublayers, self.norms, self.pre)
+        source = None if self.cross is None else lambda X: self._attend_source(X, cross_mask)
+        return through(X, (lambda X: self._attend_own(X, t, own_mask), source, self._feed_forward), self.norms, self.pre)
 
     def _feed_forward(self, X: Tensor) -> Tensor:
         return self.dense2(self.activation(self.dense1(X)))
