@@ -13,7 +13,7 @@ from transformer_mb.decoding.through import through
 
 from ..cache import BlockCache
 from ..decoder import DecoderBlock, TransformerDecoder
-from .prepared_layers import added, attend, heads, norm, product, within
+from .prepared_layers import Hidden, added, attend, heads, hidden_keys, norm, product
 
 
 class DecodingSteps:
@@ -41,13 +41,12 @@ class DecodingSteps:
         self.position_offset = decoder.position_offset
         self.moving = decoder.compat_decode != "d2l"  # the book's predictor feeds one token at a time, each at position 0
         self.length, _, _, _, self.left_padding = caches[0].self_attention
-        self.own_mask = None
+        self.own_hidden = None
         if self.left_padding is not None:  # [N, 1, 1, max_steps]
-            self.own_mask = added(np.arange(max_steps) >= self.left_padding[:, None, None, None], dtype)
-        seen = None if enc_outputs is None else within(valid_lens, enc_outputs.shape[1])
-        self.cross_mask = added(seen, dtype)
+            self.own_hidden = added(np.arange(max_steps) >= self.left_padding[:, None, None, None], dtype)
+        hidden = None if enc_outputs is None else hidden_keys(valid_lens, enc_outputs.shape[1], dtype)
         blocks = zip(decoder.blks, caches, strict=True)
-        self.blocks = [BlockSteps(block, enc_outputs, seen, cache, rows, max_steps) for block, cache in blocks]
+        self.blocks = [BlockSteps(block, enc_outputs, hidden, cache, rows, max_steps) for block, cache in blocks]
         self.embedding_norm, self.norm = norm(decoder.embedding_norm, dtype), norm(decoder.norm, dtype)
         self.dense = product(rows, decoder.dense)
 
@@ -60,16 +59,16 @@ class DecodingSteps:
         padding = self.left_padding
         X += self.table[place : place + 1] if padding is None else self.table[np.maximum(place - padding, 0)]
         X = self.embedding_norm(X)
-        own_mask = None if self.own_mask is None else self.own_mask[..., : self.length + 1]
+        own_hidden = None if self.own_hidden is None else self.own_hidden[..., : self.length + 1]
         for block in self.blocks:
-            X = block.step(X, self.length, own_mask, self.cross_mask)
+            X = block.step(X, self.length, own_hidden)
         self.length += 1
         return np.ascontiguousarray(self.dense(self.norm(X)))
 
     def reorder(self, rows: np.ndarray) -> None:
         """Row r continues from what was row ``rows[r]``; the encoder's part stays, which all rows of a source share."""
         if self.left_padding is not None:
-            self.left_padding, self.own_mask = self.left_padding[rows], self.own_mask[rows]
+            self.left_padding, self.own_hidden = self.left_padding[rows], self.own_hidden[rows]
         for block in self.blocks:
             for buffer in (block.keys, block.values):
                 buffer[:, :, : self.length] = buffer[rows, :, : self.length]
@@ -82,7 +81,7 @@ class BlockSteps:
         self,
         block: DecoderBlock,
         enc_outputs: np.ndarray | None,
-        seen: np.ndarray | None,
+        hidden: Hidden | None,
         cache: BlockCache,
         rows: int,
         max_steps: int,
@@ -104,32 +103,33 @@ class BlockSteps:
             parts = heads(B * S, self.heads, cross.W_k, cross.W_v)(enc_outputs.reshape(B * S, D))
             keys, values = (part.reshape(B, S, self.heads, width).swapaxes(1, 2) for part in parts)  # [B, H, S, D/H]
             keys *= self.scale
-            if seen is not None:  # so that a source without any token adds nothing
-                values *= seen.swapaxes(-1, -2)
+            if hidden is not None:
+                values *= hidden.values
+            self.hidden = None if hidden is None else hidden.scores
             self.cross = keys, values, product(rows, cross.W_q), product(rows, cross.W_o)
         self.dense1, self.activation, self.dense2 = product(rows, ffn.dense1), ffn.activation.value, product(rows, ffn.dense2)
         norms = block.addnorm1, block.addnorm2, block.addnorm3
         self.pre = block.addnorm1.pre
         self.norms = [norm(None if add_norm is None else add_norm.ln, weight.dtype) for add_norm in norms]
 
-    def step(self, X: np.ndarray, t: int, own_mask: np.ndarray | None, cross_mask: np.ndarray | None) -> np.ndarray:
+    def step(self, X: np.ndarray, t: int, own_hidden: np.ndarray | None) -> np.ndarray:
         """[N, D] -> [N, D], the token of step ``t``."""
-        source = None if self.cross is None else lambda X: self._attend_source(X, cross_mask)
-        return through(X, (lambda X: self._attend_own(X, t, own_mask), source, self._feed_forward), self.norms, self.pre)
+        source = None if self.cross is None else self._attend_source
+        return through(X, (lambda X: self._attend_own(X, t, own_hidden), source, self._feed_forward), self.norms, self.pre)
 
-    def _attend_own(self, X: np.ndarray, t: int, mask: np.ndarray | None) -> np.ndarray:
+    def _attend_own(self, X: np.ndarray, t: int, hidden: np.ndarray | None) -> np.ndarray:
         q, k, v = self.project(X)
         np.multiply(k, self.scale, out=self.keys[:, :, t])
         self.values[:, :, t] = v
         past = slice(t + 1)
-        return self.output(attend(q[:, :, None], self.keys[:, :, past], self.values[:, :, past], mask).reshape(len(X), -1))
+        return self.output(attend(q[:, :, None], self.keys[:, :, past], self.values[:, :, past], hidden).reshape(len(X), -1))
 
-    def _attend_source(self, X: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    def _attend_source(self, X: np.ndarray) -> np.ndarray:
         keys, values, query, output = self.cross
         B, H, _, width = keys.shape
         # [B, H, beam, D/H]: the hypotheses of a source ask the same keys.
         q = query(X).reshape(B, -1, H, width).swapaxes(1, 2)
-        return output(attend(q, keys, values, mask).swapaxes(1, 2).reshape(len(X), -1))
+        return output(attend(q, keys, values, self.hidden).swapaxes(1, 2).reshape(len(X), -1))
 
     def _feed_forward(self, X: np.ndarray) -> np.ndarray:
         return self.dense2(self.activation(self.dense1(X))[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -127,49 +128,61 @@ def attend(queries: np.ndarray, keys: np.ndarray, values: np.ndarray, mask: np.n
     return output
 
 
-def within(valid_lens: np.ndarray, steps: int) -> np.ndarray | None:
-    """[B, 1, 1, S]: True at the keys within ``valid_lens`` [B]; None where these are all."""
-    if (valid_lens == steps).all():
+class Hidden(NamedTuple):
+    """The keys beyond ``valid_lens``, for all blocks: what is added to scores, and what values are multiplied by.
+
+    The zeros are for a source without any token, which adds nothing.
+    """
+
+    scores: np.ndarray  # [B, 1, 1, S]: 0, or a number far below all scores
+    values: np.ndarray  # [B, 1, S, 1]: True, or False
+
+
+def hidden_keys(valid_lens: np.ndarray | None, steps: int, dtype: np.dtype) -> Hidden | None:
+    """Those of lengths [B]; None where all keys count."""
+    if valid_lens is None or (valid_lens == steps).all():
         return None
-    return np.arange(steps) < valid_lens[:, None, None, None]
+    within = np.arange(steps) < valid_lens[:, None, None, None]
+    return Hidden(added(within, dtype), within.swapaxes(-1, -2))
 
 
-def added(allowed: np.ndarray | None, dtype: np.dtype) -> np.ndarray | None:
+def added(allowed: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """A mask to be added: 0 where a key may be attended to, else a number far below all scores.
 
     The squares of 2^34 such numbers have a sum, or NumPy would warn of an overflow in ``attend``. Scores vanish beside it, so
     that a row of such alone attends to all keys alike.
     """
-    return None if allowed is None else np.where(allowed, 0.0, -np.sqrt(np.finfo(dtype).max) / 2**17).astype(dtype)
+    return np.where(allowed, 0.0, -np.sqrt(np.finfo(dtype).max) / 2**17).astype(dtype)
 
 
 def encode(encoder: TransformerEncoder, source: np.ndarray, valid_lens: np.ndarray) -> np.ndarray:
     """What ``encoder(source, valid_lens)`` gives, [B, S, D], of a plain encoder in evaluation mode."""
     X = encoder.embed(source)
     B, S, D = X.shape
-    seen = within(valid_lens, S)
-    mask = added(seen, X.dtype)
+    hidden = hidden_keys(valid_lens, S, X.dtype)
     X = X.reshape(B * S, D)
     for block in encoder.blks:
-        X = _block(block, X, B, seen, mask)
+        X = _block(block, X, B, hidden)
     return norm(encoder.norm, X.dtype)(X).reshape(B, S, D)
 
 
-def _block(block: EncoderBlock, X: np.ndarray, B: int, seen: np.ndarray | None, mask: np.ndarray | None) -> np.ndarray:
+def _block(block: EncoderBlock, X: np.ndarray, B: int, hidden: Hidden | None) -> np.ndarray:
     """[B * S, D] -> [B * S, D]."""
     norms = [norm(part.ln, X.dtype) for part in (block.addnorm1, block.addnorm2)]
     dense1, dense2 = product(len(X), block.ffn.dense1), product(len(X), block.ffn.dense2)
     sublayers = (
-        lambda X: _attend(block.attention, X, B, seen, mask),
+        lambda X: _attend(block.attention, X, B, hidden),
         lambda X: dense2(block.ffn.activation.value(dense1(X))[0]),
     )
     return through(X, sublayers, norms, block.addnorm1.pre)
 
 
-def _attend(layer: MultiHeadAttention, X: np.ndarray, B: int, seen: np.ndarray | None, mask: np.ndarray | None) -> np.ndarray:
+def _attend(layer: MultiHeadAttention, X: np.ndarray, B: int, hidden: Hidden | None) -> np.ndarray:
     parts = heads(len(X), layer.num_heads, layer.W_q, layer.W_k, layer.W_v)(X)
     q, k, v = (part.reshape(B, -1, *part.shape[1:]).swapaxes(1, 2) for part in parts)  # [B, H, S, D/H]
     q *= 1.0 / math.sqrt(q.shape[-1])
-    if seen is not None:  # so that a source without any token adds nothing
-        v *= seen.swapaxes(-1, -2)
-    return product(len(X), layer.W_o)(attend(q, k, v, mask).swapaxes(1, 2).reshape(len(X), -1))
+    if hidden is not None:
+        v *= hidden.values
+    return product(len(X), layer.W_o)(
+        attend(q, k, v, None if hidden is None else hidden.scores).swapaxes(1, 2).reshape(len(X), -1)
+    )

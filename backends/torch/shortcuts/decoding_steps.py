@@ -44,14 +44,14 @@ class DecodingSteps:
         self.position_offset = decoder.position_offset
         self.moving = decoder.compat_decode != "d2l"  # the book's predictor feeds one token at a time, each at position 0
         self.length, _, _, _, self.left_padding = caches[0].self_attention
-        self.own_mask = self.cross_mask = None
+        self.own_mask = cross_mask = None
         if self.left_padding is not None:  # [N, 1, 1, max_steps]
             self.own_mask = torch.arange(max_steps, device=self.embedding.device) >= self.left_padding[:, None, None, None]
         if enc_outputs is not None and bool((valid_lens < enc_outputs.shape[1]).any()):
             B, S, _ = enc_outputs.shape
-            self.cross_mask = length_mask(valid_lens, (B, 1, 1, S), enc_outputs)
+            cross_mask = length_mask(valid_lens, (B, 1, 1, S), enc_outputs)
         blocks = zip(decoder.blks, caches, strict=True)
-        self.blocks = [BlockSteps(block, enc_outputs, cache, rows, max_steps) for block, cache in blocks]
+        self.blocks = [BlockSteps(block, enc_outputs, cross_mask, cache, rows, max_steps) for block, cache in blocks]
         self.embedding_norm, self.norm = norm(decoder.embedding_norm), norm(decoder.norm)
         self.dense = product(rows, decoder.dense)
         self.multiplying = without_onednn if rows == 1 and onednn_is_slower(self.embedding) else nullcontext
@@ -68,7 +68,7 @@ class DecodingSteps:
         X = self.embedding_norm(F.embedding(tokens, self.embedding) * self.scale + vectors)
         own_mask = None if self.own_mask is None else self.own_mask[..., : self.length + 1]
         for block in self.blocks:
-            X = block.step(X, self.length, own_mask, self.cross_mask)
+            X = block.step(X, self.length, own_mask)
         self.length += 1
         return self.dense(self.norm(X))
 
@@ -85,7 +85,15 @@ class DecodingSteps:
 class BlockSteps:
     """One decoder block's, with buffers [N, H, max_steps, D/H] of its keys and values."""
 
-    def __init__(self, block: DecoderBlock, enc_outputs: Tensor | None, cache: BlockCache, rows: int, max_steps: int):
+    def __init__(
+        self,
+        block: DecoderBlock,
+        enc_outputs: Tensor | None,
+        cross_mask: Tensor | None,
+        cache: BlockCache,
+        rows: int,
+        max_steps: int,
+    ):
         own, cross, ffn = block.attention1, block.attention2, block.ffn
         weight, self.heads = own.W_q.weight, own.num_heads
         parts = own.W_q, own.W_k, own.W_v
@@ -101,15 +109,15 @@ class BlockSteps:
         if cross is not None and enc_outputs is not None:
             projected = (layer.forward(enc_outputs) for layer in (cross.W_k, cross.W_v))
             keys, values = (heads(X, len(enc_outputs), self.heads) for X in projected)  # [B, H, S, D/H]
-            self.cross = keys, values, product(rows, cross.W_q), product(rows, cross.W_o)
+            self.cross, self.cross_mask = (keys, values, product(rows, cross.W_q), product(rows, cross.W_o)), cross_mask
         self.dense1, self.activation, self.dense2 = product(rows, ffn.dense1), ffn.activation, product(rows, ffn.dense2)
         self.pre = block.addnorm1.pre
         sublayers = block.addnorm1, block.addnorm2, block.addnorm3
         self.norms = [norm(None if sublayer is None else sublayer.ln) for sublayer in sublayers]
 
-    def step(self, X: Tensor, t: int, own_mask: Tensor | None, cross_mask: Tensor | None) -> Tensor:
+    def step(self, X: Tensor, t: int, own_mask: Tensor | None) -> Tensor:
         """[N, D] -> [N, D], the token of step ``t``."""
-        source = None if self.cross is None else lambda X: self._attend_source(X, cross_mask)
+        source = None if self.cross is None else self._attend_source
         return through(X, (lambda X: self._attend_own(X, t, own_mask), source, self._feed_forward), self.norms, self.pre)
 
     def _feed_forward(self, X: Tensor) -> Tensor:
@@ -126,9 +134,9 @@ class BlockSteps:
         keys, values = self.keys[:, :, : t + 1], self.values[:, :, : t + 1]
         return self.output(attend(q.unsqueeze(2), keys, values, mask).reshape(N, -1))
 
-    def _attend_source(self, X: Tensor, mask: Tensor | None) -> Tensor:
+    def _attend_source(self, X: Tensor) -> Tensor:
         keys, values, query, output = self.cross
         B, H, _, size = keys.shape
         # [B, H, beam, D/H]: the hypotheses of a source ask the same keys.
         q = query(X).view(B, -1, H, size).transpose(1, 2)
-        return output(attend(q, keys, values, mask).transpose(1, 2).reshape(len(X), -1))
+        return output(attend(q, keys, values, self.cross_mask).transpose(1, 2).reshape(len(X), -1))
