@@ -65,7 +65,7 @@ def dropout_masks(
 
 
 def keep_mask(seed: int, step: int, path: str, rate: float, shape: tuple[int, ...]) -> np.ndarray:
-    """True where an element is kept, each with probability 1 - rate."""
+    """Draw a mask: True where an element is kept, each with probability 1 - rate."""
     return stream(seed, "dropout", step, path).random(shape) >= rate
 
 

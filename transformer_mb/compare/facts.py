@@ -68,7 +68,7 @@ class Fact:
 
 
 class Absent(Exception):
-    """Raised where the framework has no such built-in, with the reason as a sentence."""
+    """The framework has no such built-in; with the reason as a sentence."""
 
 
 def same(kind: str, first: Value | None, second: Value | None) -> bool:

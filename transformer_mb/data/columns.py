@@ -42,7 +42,7 @@ class UnusableFile(DataError):
 
 
 def check_columns(columns: Sequence[int] | None) -> tuple[int, int] | None:
-    """Two numbers of columns, from 1; raises ConfigError."""
+    """Return two numbers of columns, from 1; raises ConfigError."""
     if columns is None:
         return None
     numbers = list(columns) if isinstance(columns, Sequence) and not isinstance(columns, str) else [columns]
@@ -77,7 +77,7 @@ class Columns:
         self._rows: list[list[str]] = []  # the first lines
 
     def pair(self, line: str) -> tuple[str, str]:
-        """Raises DataError, which names neither file nor line, and UnusableFile."""
+        """Split a line; raises DataError, which names neither file nor line, and UnusableFile."""
         cells = line.split("\t")
         if len(cells) <= max(self._places):
             raise DataError(self._too_few(line, len(cells)))

@@ -70,7 +70,7 @@ class CorpusFiles:
 
     @property
     def size(self) -> int:
-        """About how many bytes of text there are; 0 of files that are not there, or can be read only once, such as a pipe."""
+        """Estimate the bytes of text; 0 of files that are not there, or can be read only once, such as a pipe."""
         return sum(
             max(path.stat().st_size * GZIP_FACTOR, _unpacked(path)) if path.suffix.lower() == ".gz" else path.stat().st_size
             for path in self.paths

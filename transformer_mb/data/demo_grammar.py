@@ -152,7 +152,7 @@ def _pronoun(draw: Draw, persons: Sequence[int]) -> Phrase:
 
 
 def _coordination(draw: Draw) -> Phrase:
-    """Two of them; the masculine wins."""
+    """Join two nouns; the masculine wins."""
     people = [noun for noun in NOUNS if noun.kind in CREATURES.split()]
     first = draw.among(people)
     second = draw.among([noun for noun in people if noun != first])

@@ -144,7 +144,7 @@ def _read(entry: Path, vocabularies: Vocabularies) -> TokenizedPairs | None:
 
 
 def _close_to_others(path: Path) -> None:
-    """Whatever the umask, or the mode of what was there before."""
+    """Take the right to write from other users, whatever the umask, or the mode of what was there before."""
     path.chmod(path.stat().st_mode & ~stat.S_IWOTH)
 
 

@@ -42,7 +42,7 @@ class Place:
     timeout: float = DEFAULT_TIMEOUT
 
     def __post_init__(self) -> None:
-        """Raises DistributedError for numbers that no socket takes."""
+        """Raise DistributedError for numbers that no socket takes."""
         if not 0 < self.timeout <= LONGEST:
             raise DistributedError(f"timeout must be above 0 and at most {LONGEST:,} seconds, got {self.timeout}.")
         if not 0 <= self.port <= PORTS:

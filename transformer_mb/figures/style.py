@@ -48,5 +48,5 @@ def fonts() -> dict[str, list[str]]:
 
 
 def plain(text: str) -> str:
-    """Between two dollar signs matplotlib would read mathematics, and XML has no place for control characters."""
+    """Escape what matplotlib would read as mathematics, between two dollar signs, and what XML has no place for."""
     return printable(text).replace("$", r"\$")

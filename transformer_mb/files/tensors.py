@@ -34,7 +34,7 @@ class TensorFile:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None) -> None:
-    """Raises OSError when the file cannot be written, a full disk included; DtypeError for what it has no place for."""
+    """Write a file; raises OSError when it cannot be written, a full disk included; DtypeError for what it has no place for."""
     if wrong := [name for name, array in tensors.items() if array.dtype.newbyteorder("<") not in DTYPES.values()]:
         known = ", ".join(map(str, DTYPES.values()))
         raise DtypeError(f"Tensor {wrong[0]} must be of {known} to be saved, got {tensors[wrong[0]].dtype}.")
@@ -75,7 +75,7 @@ def read_numbers(path: Path, whole_numbers: Container[str] = ()) -> TensorFile:
 
 
 def read_tensor_file(path: Path) -> TensorFile:
-    """Raises CheckpointError: it is not a regular file, damaged, or holds what NumPy has no numbers for."""
+    """Read a file; raises CheckpointError: it is not a regular file, damaged, or holds what NumPy has no numbers for."""
     try:
         data = bytes(read_regular_file(path))
     except FileNotFoundError:

@@ -31,7 +31,7 @@ def loaded(text: str | bytes | bytearray) -> Any:
 
 
 def check_record(kind: type, given: Any, what: str, others: bool = False) -> None:
-    """Raises ValueError unless ``given`` is an object with the fields of a dataclass, a NamedTuple or a TypedDict.
+    """Raise ValueError unless ``given`` is an object with the fields of a dataclass, a NamedTuple or a TypedDict.
 
     Args:
         what: what the error calls it. others: whether it may hold more than these fields.

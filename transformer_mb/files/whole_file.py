@@ -168,7 +168,7 @@ def place_files(files: Sequence[Path], folder: Path, replace: bool) -> None:
 
 
 def _swap(file: Path, final: Path) -> None:
-    """Afterwards the old content lies where the new one was, so that it can be put back."""
+    """Put the new content in place, and the old where the new one was, so that it can be put back."""
     if renames.exchange(file, final):
         return
     kept = file.with_name(f"{file.name}.old")

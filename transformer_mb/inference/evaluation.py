@@ -166,7 +166,7 @@ def _ter(translations: Sequence[str], references: Sequence[Sequence[str]]) -> Sc
 
 
 def check_tokenization(name: str) -> None:
-    """Raises ConfigError for one that is not known, or whose package is not installed."""
+    """Raise ConfigError for a tokenization that is not known, or whose package is not installed."""
     from sacrebleu.metrics import BLEU
 
     if name not in TOKENIZATIONS:

@@ -77,7 +77,7 @@ def checked_search(
     n_best: int,
     options: Mapping[str, Any],
 ) -> LineSearch:
-    """Raises ConfigError, DataError or TokenError for what cannot be; ``lines`` as given, ``listed`` as a list."""
+    """Raise ConfigError, DataError or TokenError for what cannot be; ``lines`` as given, ``listed`` as a list."""
     check_search(beam, length_penalty, n_best)
     if unknown := sorted(set(options) - set(LineOptions.__annotations__)):
         known = "beam", "length_penalty", *LineOptions.__annotations__

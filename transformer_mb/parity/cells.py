@@ -82,7 +82,7 @@ def is_offered(option: str, backend: str, on_gpu: Collection[str]) -> bool:
 
 
 class Experiment(Protocol):
-    """Something that is run on every backend and judged for one or more cells.
+    """A program that is run on every backend and judged for one or more cells.
 
     ``run`` may ask several things of the backend, one after the other. ``after`` says that it needs what another experiment,
     its ``start``, has found in the other backends.

@@ -68,7 +68,7 @@ def plan_of(selection: Selection, columns: Sequence[Column]) -> Plan:
 
 
 def _compute(columns: Sequence[ColumnRun]) -> None:
-    """All columns at once, until they have ended, one raises, or a signal comes.
+    """Compute all columns at once, until they have ended, one raises, or a signal comes.
 
     What a thread has begun in NumPy cannot be ended: a run that is abandoned does not wait for it, nor does the process.
     """

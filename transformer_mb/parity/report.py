@@ -148,7 +148,7 @@ def _columns(cells: Sequence[Mapping[str, Any]], backends: Sequence[str]) -> lis
 
 
 def markdown(run: Mapping[str, Any]) -> str:
-    """All of a run, from what ``to_json`` wrote."""
+    """Write all of a run, from what ``to_json`` wrote."""
     return f"{figures(run)}\n{summary(run)}"
 
 

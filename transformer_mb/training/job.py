@@ -170,7 +170,7 @@ def prepare(
 
 
 def _check_requested(requested: Settings, given: Given) -> None:
-    """Whatever can be wrong with the options of a new training alone: it is said before anything of a folder or a file."""
+    """Refuse whatever can be wrong with the options of a new training alone, before anything is said of a folder or a file."""
     recipe = requested.recipe()
     requested.decoding_options()
     requested_name(None if given.backend is not None else requested.run.get("backend"))

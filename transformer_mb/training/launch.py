@@ -94,7 +94,7 @@ def _noted() -> Iterator[list[int]]:
 
 @contextmanager
 def _none_left() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """None of the processes in the list is left afterwards, nor what they have started themselves."""
+    """Kill, at the end of the block, the processes in the list, and what they have started themselves."""
     running: list[subprocess.Popen[bytes]] = []
     try:
         yield running

@@ -19,7 +19,7 @@ LINES = 20  # where there is no terminal, about this many epochs get a line
 
 
 class Lines(Progress):
-    """Some of the epochs, one line each, on standard error: one in every few, and the best until then once it is not outdone.
+    """Lines for some of the epochs, on standard error: one in every few, and the best until then once it is not outdone.
 
     ``within``: validations have lines of their own, since they come within epochs. ``by_steps``: the loss of training is D2L's
     mean over steps, and no figure to hold that of a validation against.

@@ -83,7 +83,7 @@ class Settings:
         self.model = on_both_sides(self.model)
 
     def over(self, other: Settings) -> Settings:
-        """These settings, and the other's where these say nothing."""
+        """Return these settings, and the other's where these say nothing."""
         merged = {item.name: {**getattr(other, item.name), **getattr(self, item.name)} for item in fields(self)}
         for names in EITHER:
             if any(self.training.get(name) for name in names):
@@ -134,7 +134,7 @@ def _text(path: Path) -> str:
 
 
 def read_toml(path: Path) -> Settings:
-    """Raises ConfigError that names what is unknown or wrong."""
+    """Read a file of settings; raises ConfigError that names what is unknown or wrong."""
     try:
         tables = tomllib.loads(_text(path))
     except FileNotFoundError:

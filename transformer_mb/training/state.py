@@ -96,7 +96,7 @@ class TrainingState:
 
     @property
     def tokens_per_second(self) -> float:
-        """Over all of training, saving not counted."""
+        """Target tokens per second over all of training, saving not counted."""
         return self.trained_tokens / max(self.train_seconds, 1e-9)
 
     def end_epoch(self) -> EpochRecord:

@@ -66,7 +66,7 @@ def _answer(fact: Fact) -> str:
 
 
 def speed(comparison: Versions) -> list[Row]:
-    """Empty where none was measured."""
+    """Return the rows of speed; empty where none was measured."""
     if not any(one.speed for one in comparison.versions):
         return []
     return [(f"{name}, ms", *(_milliseconds(one.speed.get(name, "none")) for one in comparison.versions)) for name in FIGURES]
@@ -77,7 +77,7 @@ def _milliseconds(figure: float | str) -> str:
 
 
 def cells(comparison: Versions) -> list[Row]:
-    """Empty where none was asked for."""
+    """Return the rows of the matrix's cells; empty where none was asked for."""
     measured = comparison.versions
     if not any(one.cells for one in measured):
         return []

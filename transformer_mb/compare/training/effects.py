@@ -95,7 +95,7 @@ def effects(
 def _outcomes(
     backend: Any, listed: Sequence[Swap], seeds: Sequence[int], steps: int, progress: Callable[[str], None]
 ) -> dict[tuple[str, int], Trained]:
-    """Every arm trained once for each seed."""
+    """Train every arm once for each seed."""
     arms = {arm.key: arm for swap in listed for arm in (swap.base, swap.swapped)}
     outcomes = {}
     for seed in seeds:

@@ -68,7 +68,7 @@ class TrainingJob:
         return cls(**{**fields, **{name: _pairs(fields[name]) for name in ("pairs", "held_out")}})
 
     def described(self) -> dict[str, Any]:
-        """Everything but the sentences, which are counted."""
+        """Return everything but the sentences, which are counted."""
         return {**asdict(self), "pairs": len(self.pairs), "held_out": len(self.held_out)}
 
 

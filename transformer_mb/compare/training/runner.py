@@ -89,7 +89,7 @@ class Run:
         return int(apart[0]) + 1 if len(apart) else len(self.losses) + 1
 
     def recorded(self, threshold: float) -> dict[str, Any]:
-        """Everything but the losses of the single steps."""
+        """Return everything but the losses of the single steps."""
         fields = {name: value for name, value in vars(self).items() if name != "losses"}
         measured = {name: measure(self, threshold) for name, measure in METRICS.items()}
         return {**fields, "own": list(self.own), **measured}

@@ -70,7 +70,7 @@ def specified(changes: Mapping[str, Any]) -> Alter:
 
 
 def setting(*path: str, value: Any) -> Alter:
-    """Another value in the spec, such as ``options``, ``eps``."""
+    """Put another value in the spec, such as ``options``, ``eps``."""
 
     def change(spec: dict[str, Any]) -> dict[str, Any]:
         *folders, last = path

@@ -60,7 +60,7 @@ class _Watched:
 
 
 def near_kinks(request: Request) -> list[Unit]:
-    """Nearer to zero than float32 can tell, but not zero, where the slope is 0 by contract.
+    """Return the inputs nearer to zero than float32 can tell, but not zero, where the slope is 0 by contract.
 
     None where NumPy in float32 asks its ReLUs for something else than the reference does, as after another token was decoded.
     """

@@ -30,7 +30,7 @@ def _tied(random: Random, shape: Shape) -> np.ndarray:
 
 
 def _around_1000(random: Random, shape: Shape) -> np.ndarray:
-    """All of one sign, and too large for an exponential of any dtype."""
+    """Draw values of one sign, too large for an exponential of any dtype."""
     return 1000.0 + random.standard_normal(shape)
 
 
