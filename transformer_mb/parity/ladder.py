@@ -1,8 +1,9 @@
 """The ladder: every row of the matrix, from one layer to training that moves between backends.
 
 A new row is a line here, and what the line names: a computation in ``computing/computations.py``, what is measured of its
-answer in ``verdict/comparison.py`` (both may be there already), an experiment in ``rows/`` that has cells of the row, and a
-negative control in ``controls/requests.py``. ``tests/parity/test_ladder.py`` says which of them is missing.
+answer in ``verdict/comparison.py`` (both may be there already), an experiment in ``rows/`` that has cells of the row, which a
+line of ``plan.MAKERS`` makes, and a negative control in ``controls/requests.py``. ``tests/parity/test_ladder.py`` says which of
+them is missing.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 from ..files.whole_file import replaced_file
 from ..machine.processor import described
 from ..printable import counted, printable, table_cell
+from ..reports.record import finite
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Result
 from .ladder import LADDER
 from .notable import as_json, as_markdown, closest
@@ -48,7 +49,7 @@ def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
         },
         "settings": dict(settings),
         "closest": [as_json(result) for result in closest(outcome.results)],
-        "results": [_finite(vars(result)) for result in outcome.results],
+        "results": [finite(vars(result)) for result in outcome.results],
         "control_results": [vars(control) for control in outcome.controls],
         "bisections": {f"{one.backend}, {one.cell}": one.tree for one in outcome.differences},
     }
@@ -67,12 +68,6 @@ def interruption(outcome: Outcome) -> str | None:
     else:
         how = f"by {type(ended).__name__}: {ended}"
     return f"Interrupted {how} after {outcome.executed:,} of {counted(outcome.planned, 'cell')}"
-
-
-def _finite(fields: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no NaN."""
-    broken = {name for name, value in fields.items() if isinstance(value, float) and not math.isfinite(value)}
-    return {name: None if name in broken else value for name, value in fields.items()}
 
 
 def write_junit(path: Path, outcome: Outcome) -> None:

@@ -14,6 +14,7 @@ from .attribution import Effect, named
 from .runner import METRICS, Run
 from .verdicts import DIFFERENT, NO_VERDICT, SAME, UNDECIDED, Line, lines, self_control
 
+MEDIANS = ("tokens_per_second", "decoded_per_second", "user_seconds")
 TO_GO = 0.25  # of the way from the first loss to the last, which the threshold leaves
 
 
@@ -122,12 +123,10 @@ def cost_of(label: str, runs: Sequence[Run], reference: Sequence[Run], alike: bo
         column=label,
         version=runs[0].version,
         first_step=next((run.first_step for run in runs if run.first_step is not None), None),
-        tokens_per_second=median(run.tokens_per_second for run in runs),
-        decoded_per_second=median(run.decoded_per_second for run in runs),
         peak_memory=max(run.peak_memory for run in runs),
         checkpoint=runs[0].checkpoint,
-        user_seconds=median(run.user_seconds for run in runs),
         parts=round(median(parts)) if parts else None,
+        **{name: median(getattr(run, name) for run in runs) for name in MEDIANS},
     )
 
 

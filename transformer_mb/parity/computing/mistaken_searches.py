@@ -14,23 +14,25 @@ from ...decoding.session import BeamSession
 from .plain_search import PlainSearch
 
 
-class NotReordered:
-    """The caches do not follow their hypotheses."""
+class Mistaken:
+    """A session of a search that does one thing otherwise."""
 
     def __init__(self, session: BeamSession, vocab_size: int):
-        self.step, self.attention, self.log_probabilities = session.step, session.attention, session.log_probabilities
+        self.session, self.vocab_size = session, vocab_size
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.session, name)
+
+
+class NotReordered(Mistaken):
+    """A mistake: the caches do not follow their hypotheses."""
 
     def reorder(self, rows: np.ndarray) -> None:
         pass
 
 
-class LastOfEqual:
-    """A search in which the highest id of equal logits wins."""
-
-    def __init__(self, session: BeamSession, vocab_size: int):
-        self.session, self.vocab_size = session, vocab_size
-        self.reorder, self.attention = session.reorder, session.attention
-        self.log_probabilities = session.log_probabilities
+class LastOfEqual(Mistaken):
+    """A mistake: the highest id of equal logits wins."""
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         log_probs, ids = self.session.step(tokens, self.vocab_size)
@@ -38,18 +40,14 @@ class LastOfEqual:
         return np.take_along_axis(log_probs, order, axis=1), np.take_along_axis(ids, order, axis=1)
 
 
-class NextRowsCoverage:
+class NextRowsCoverage(Mistaken):
     """A mistake: each hypothesis covers what another one attended to."""
-
-    def __init__(self, session: BeamSession, vocab_size: int):
-        self.session, self.step, self.reorder = session, session.step, session.reorder
-        self.log_probabilities = session.log_probabilities
 
     def attention(self) -> np.ndarray:
         return np.roll(self.session.attention(), 1, axis=0)
 
 
-MISTAKES: dict[str, Callable[[BeamSession, int], BeamSession]] = {
+MISTAKES: dict[str, type[Mistaken]] = {
     "caches not reordered": NotReordered,
     "the last of equal logits": LastOfEqual,
     "coverage of the next row": NextRowsCoverage,
@@ -68,7 +66,7 @@ def mistaken(backend: Backend, mistake: str | None) -> Backend:
         broken.hypotheses = _hurried(backend)  # type: ignore[method-assign]
         return broken
 
-    def start_beam(model: Any, *arguments: Any) -> BeamSession:
+    def start_beam(model: Any, *arguments: Any) -> Mistaken:
         return MISTAKES[mistake](backend.start_beam(model, *arguments), model.config.target_vocab_size)
 
     broken.start_beam = start_beam  # type: ignore[method-assign,assignment]
