@@ -14,7 +14,7 @@ import pytest
 
 import transformer_mb as tmb
 from transformer_mb.checkpoint import read_checkpoint
-from transformer_mb.cli.commands.evaluate import described
+from transformer_mb.cli.commands.evaluate import score_lines
 from transformer_mb.inference.evaluation import evaluate
 
 BLEU_IS_0 = "BLEU has no sequence of four words to count"
@@ -155,6 +155,6 @@ def test_a_model_that_learned_little_needs_no_word_on_bleu(cli, data, tmp_path, 
 def test_a_bleu_without_four_words_to_count_is_explained(cli, trained, data):
     said = "BLEU has no sequence of four words to count: no translation is that long."
     perfect = evaluate([("go .", "va !"), ("hi .", "salut !")], ["va !", "salut !"])
-    assert perfect.bleu.value == 0.0 and perfect.exact_match == 1.0 and described(perfect)[-1] == said
+    assert perfect.bleu.value == 0.0 and perfect.exact_match == 1.0 and score_lines(perfect)[-1] == said
     assert said in cli("evaluate", trained, "--data", data, "--max-steps", 3).out
     assert said not in cli("evaluate", trained, "--data", data).out

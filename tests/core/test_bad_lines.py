@@ -5,7 +5,7 @@ import json
 import pytest
 
 from transformer_mb.data import TEXT_PIPELINES, BadLines, Pairs, preprocess_nmt, read_pairs, text_pipeline, tokenize
-from transformer_mb.data.bad_lines import described
+from transformer_mb.data.bad_lines import counts_in_words
 from transformer_mb.errors import ConfigError, DataError
 
 REMEDY = "bad_lines drop (--bad-lines drop) leaves such lines out."
@@ -42,7 +42,7 @@ def test_what_cannot_be_trained_on_stops_or_is_dropped(tmp_path, kind, words):
     assert str(caught.value) == words.format(path, REMEDY, ENCODING)
     pairs = read_pairs(path, bad_lines="drop")
     assert pairs == [("Go.", "Va !")] * 2 and dict(+pairs.bad_lines.counts) == {kind: 1}
-    assert len(list(described(pairs.bad_lines.counts, "drop"))) == 1
+    assert len(list(counts_in_words(pairs.bad_lines.counts, "drop"))) == 1
 
 
 def test_each_kind_is_counted_and_told_in_one_line(tmp_path):
@@ -51,7 +51,7 @@ def test_each_kind_is_counted_and_told_in_one_line(tmp_path):
     content += b"bell \x07\tx \xc2\x85\n" + mark + b"Run!\tCours !\r\n"
     pairs = read_pairs(written(tmp_path, "a.tsv", content), bad_lines="drop")
     assert pairs == [("Go.", "Va !"), ("Hi.\r", "Salut."), ("Run!", "Cours !")] and pairs.skipped == 1
-    assert list(described(pairs.bad_lines.counts, "drop")) == [
+    assert list(counts_in_words(pairs.bad_lines.counts, "drop")) == [
         "lines with a blank side: 1 skipped",
         "lines that are no UTF-8 text: 2 dropped",
         "lines that hold no pair: 2 dropped",
@@ -68,7 +68,7 @@ def test_lines_with_control_characters_are_kept_and_counted_by_default(tmp_path)
     path = written(tmp_path, "a.tsv", GOOD + b"bell \x07\tx \xc2\x85\n")
     pairs = read_pairs(path)
     assert pairs[1] == ("bell \x07", "x \x85") and pairs.bad_lines.counts["control"] == 1
-    assert list(described(pairs.bad_lines.counts, "stop")) == ["lines with control characters: 1 kept"]
+    assert list(counts_in_words(pairs.bad_lines.counts, "stop")) == ["lines with control characters: 1 kept"]
 
 
 def test_parallel_files_lose_both_sides_of_a_line(tmp_path):

@@ -13,7 +13,7 @@ import zipfile
 import pytest
 
 from transformer_mb.data import BadLines, iterate_pairs, read_pairs
-from transformer_mb.data.bad_lines import described
+from transformer_mb.data.bad_lines import counts_in_words
 from transformer_mb.errors import ConfigError, DataError
 
 PAIRS = [("Go.", "Va !"), ("Hi.", "Salut."), ("Run!", "Cours !")]
@@ -39,7 +39,7 @@ def refused(*arguments, **options):
 
 def told(*arguments, **options):
     pairs = read_pairs(*arguments, **options)
-    return pairs, list(described(pairs.bad_lines.counts, "stop"))
+    return pairs, list(counts_in_words(pairs.bad_lines.counts, "stop"))
 
 
 @pytest.mark.parametrize("mark", [codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, b""])

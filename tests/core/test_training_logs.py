@@ -138,7 +138,7 @@ def test_a_terminal_gets_a_bar_with_the_speed_and_the_time_left(monkeypatch, ter
     monkeypatch.setenv("COLUMNS", "160")
     trained = told(epochs=2)
     shown = terminal.getvalue()
-    assert f"epoch 2/2  loss {trained.history[-1].loss:.4f}  {trained.validations[-1].described()}" in shown
+    assert f"epoch 2/2  loss {trained.history[-1].loss:.4f}  {trained.validations[-1].in_words()}" in shown
     assert "tokens/s" in shown.split("saved")[0] and "━" in shown and "0:00:0" in shown
 
 
@@ -166,7 +166,7 @@ def test_the_lines_of_all_epochs_stay_in_a_terminal_of_any_width(monkeypatch, co
         shown = reading.result()
     for record, measured in zip(trained.history, trained.validations, strict=True):
         (line,) = [row for row in shown.splitlines() if f"epoch {record.epoch}/3  loss {record.loss:.4f}  " in row]
-        assert measured.described() in line and "\x1b[2K" in line.partition("epoch")[0]
+        assert measured.in_words() in line and "\x1b[2K" in line.partition("epoch")[0]
     assert "0:00:0" in shown and "━" in shown and "…" not in shown
 
 

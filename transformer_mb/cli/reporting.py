@@ -59,9 +59,7 @@ def exit_status(error: Exception) -> int:
 
 def tell_bad_lines(found: BadLines) -> None:
     """A line for each kind of lines that were no proper text, blank ones aside."""
-    from ..data.bad_lines import described
-
-    for line in described({**found.counts, "blank": 0}, found.action):
+    for line in found.notes():
         tell(f"Note: {line}.")
 
 

@@ -52,6 +52,10 @@ class BadLines:
             raise error
         self.counts[kind] += 1
 
+    def notes(self) -> Iterator[str]:
+        """A line for each kind that was found, blank ones aside."""
+        return counts_in_words({**self.counts, "blank": 0}, self.action)
+
     def accepts(
         self, texts: Sequence[str], names: Sequence[str], number: int, refused: Sequence[str] = ("nul", "long")
     ) -> bool:
@@ -68,7 +72,7 @@ class BadLines:
         return "control" not in found or self.action == "stop"
 
 
-def described(counts: Mapping[str, int], action: str) -> Iterator[str]:
+def counts_in_words(counts: Mapping[str, int], action: str) -> Iterator[str]:
     """A line for each kind that was found."""
     for kind, (words, fate) in KINDS.items():
         if counts.get(kind):

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import ConfigError, DataError
 from ..printable import counted
-from .bad_lines import KINDS, BadLines, described
+from .bad_lines import KINDS, BadLines, counts_in_words
 from .columns import Columns, UnusableFile, check_columns, excerpt, is_header
 from .lines import Open, Path, lines_of, open_file
 from .padding import check_limits
@@ -151,7 +151,7 @@ def numbered_pairs(
         if skipped:
             what = f"holds {counted(skipped, 'line')} with a blank side and no other"
         if (+bad_lines.counts).keys() & DROPPED:
-            what = f"holds no line that can be used ({'; '.join(described(bad_lines.counts, bad_lines.action))})"
+            what = f"holds no line that can be used ({'; '.join(counts_in_words(bad_lines.counts, bad_lines.action))})"
         raise DataError(f"{fspath(path)} {what}: it must hold at least one pair of sentences.")
 
 

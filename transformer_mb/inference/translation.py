@@ -112,11 +112,11 @@ class Translator(TextModel):
             prefixes, covering = search.prefixes_of(numbers), search.coverage_penalty
             return self.backend.hypotheses(*inputs, beam, length_penalty, n_best, coverage_penalty=covering, prefixes=prefixes)
 
-        def described(found: Sequence[ScoredIds], number: int) -> list[Hypothesis]:
+        def scored(found: Sequence[ScoredIds], number: int) -> list[Hypothesis]:
             line, prefix, tokens = listed[number], search.given_to(number), self.target_vocabulary.tokens
             return [Hypothesis(self._text(line, one.ids, prefix), tokens(one.ids), *one[1:]) for one in found]
 
-        found = self._each(listed, search.first, beam, decode, described, [NOTHING])
+        found = self._each(listed, search.first, beam, decode, scored, [NOTHING])
         return found[0] if isinstance(lines, str) else found
 
     def score(self, pairs: Iterable[tuple[str, str]], first: int = 1) -> list[PairScore]:

@@ -59,7 +59,7 @@ def opening(job: PreparedJob) -> str:
         together = f" in {job.processes.size} processes" if job.processes.size > 1 else ""
         together += ", the weights in parts" if job.processes.sharded else ""
         begin = f", from the model of {job.described['init_from']} with a new optimizer" if job.initial else ""
-        return f"training {recipe.of_end()} with {job.place}{together}{begin}"
+        return f"training {recipe.of_end()} with {job.runs_on}{together}{begin}"
     if recipe.is_over(state.epoch, state.step):
         name, at = ("epoch", state.epoch) if recipe.max_steps is None else ("step", state.step)
         return f"already at {name} {at}: {'epochs' if name == 'epoch' else 'max_steps'} must be more than {at} to go on"
@@ -69,7 +69,7 @@ def opening(job: PreparedJob) -> str:
     batch = f", batch {state.batch + 1} of {len(job.batches)}," if state.batch else ""
     how = f"which began with {listed(changed)}" if changed else "as it began"
     of = f" of {recipe.epochs}" if recipe.max_steps is None else f", step {state.step + 1:,} of {recipe.max_steps:,}"
-    return f"continuing epoch {state.epoch + 1}{of}{batch} with {job.place}, {how}"
+    return f"continuing epoch {state.epoch + 1}{of}{batch} with {job.runs_on}, {how}"
 
 
 def schedule_notes(recipe: TrainingRecipe, resume: Checkpoint | None, batches: int) -> Iterator[str]:

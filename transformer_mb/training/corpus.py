@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..data import TokenizedPairs, Vocabulary
-from ..data.bad_lines import described
+from ..data.bad_lines import counts_in_words
 from ..data.padding import FlatIds
 from ..printable import counted, skipped_lines
 
@@ -63,7 +63,7 @@ class CorpusCounts:
         """Yield the counts in words."""
         left_out = f" ({skipped_lines(self.skipped)})" if self.skipped else ""
         yield f"{counted(self.pairs, 'pair')}{left_out}; {counted(self.parameters, 'parameter')}"
-        yield from described(self.bad_lines, self.action)
+        yield from counts_in_words(self.bad_lines, self.action)
         if self.too_long:
             yield f"pairs longer than the model takes: {self.too_long:,} dropped"
         for name, side in (("source", self.source), ("target", self.target)):

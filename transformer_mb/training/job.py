@@ -73,7 +73,7 @@ class PreparedJob(Job):
     logs: LogPlaces
 
     @property
-    def place(self) -> str:
+    def runs_on(self) -> str:
         return f"{self.backend.name}, {self.backend.device_name}, {self.backend.dtype}"
 
     @property

@@ -34,7 +34,7 @@ class Lines(Progress):
 
     def validated(self, record: ValidationRecord) -> None:
         if self.within:
-            self.tell(f"step {record.step:,}  {record.described()}")
+            self.tell(f"step {record.step:,}  {record.in_words()}")
         else:
             self._measured[record.epoch] = record
 
@@ -46,19 +46,19 @@ class Lines(Progress):
         if record.epoch % self.every == 0 or record.epoch in (1, self.epochs):
             self._tell_epoch(record)
 
-    def described(self, record: EpochRecord) -> str:
+    def line_of(self, record: EpochRecord) -> str:
         validation, words = self._measured.get(record.epoch), "loss"
         if validation is None and record.validation_loss is not None:
             validation = ValidationRecord(0, record.epoch, record.validation_loss)
         measured = ""
         if validation is not None:
             words, by = ("loss by steps", " by tokens") if self.by_steps else ("loss", "")
-            measured = f"{validation.described(by)}  "
+            measured = f"{validation.in_words(by)}  "
         speed = f"{record.tokens_per_second:,.0f} tokens/s"
         return f"epoch {record.epoch}/{self.epochs}  {words} {record.loss:.4f}  {measured}{speed}"
 
     def _tell_epoch(self, record: EpochRecord) -> None:
-        self.tell(self.described(record))
+        self.tell(self.line_of(record))
         self._told = record.epoch
 
     def interrupted(self) -> None:

@@ -48,7 +48,7 @@ class ValidationRecord(NamedTuple):
         """exp(validation_loss)."""
         return perplexity(self.validation_loss)
 
-    def described(self, by: str = "") -> str:
+    def in_words(self, by: str = "") -> str:
         """The figures in words; ``by``: by what the loss is a mean, with a space before it."""
         scores = "".join(
             f", {name} {value:.2f}" for name, value in (("BLEU", self.bleu), ("chrF", self.chrf)) if value is not None

@@ -120,7 +120,7 @@ def command(
         if output is not None:
             attempt(lambda: _write(output, spread(texts, pairs)))
         result = evaluate(pairs, texts, *more, vocabularies=vocabularies, tokenize=tokenize, lowercase=lowercase, ter=ter)
-        for line in described(result):
+        for line in score_lines(result):
             print(line)
         if pairs.skipped:
             print(f"{skipped_lines(pairs.skipped)}")
@@ -152,7 +152,7 @@ def score(
     return evaluate(pairs, translations, vocabularies=vocabularies, tokenize=tokenize)
 
 
-def described(result: Evaluation, explain: bool = True) -> list[str]:
+def score_lines(result: Evaluation, explain: bool = True) -> list[str]:
     """The scores, a line each; ``explain`` what is to be known of them."""
     pairs, sources = counted(result.pairs, "pair"), counted(result.distinct_sources, "distinct source")
     return [

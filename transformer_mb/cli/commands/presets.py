@@ -28,7 +28,7 @@ def command(json_file: options.JsonFile = None, force: options.Force = False) ->
 
     output = Output(json_file, force=force)
     output.check()
-    listed = [described(name) for name in names()]
+    listed = [preset_facts(name) for name in names()]
     for one in listed:
         print(f"{one['name']}: {one['document']}")
         for table in ("model", "training"):
@@ -42,7 +42,7 @@ def names() -> list[str]:
     return list(PRESETS)
 
 
-def described(name: str) -> dict[str, Any]:
+def preset_facts(name: str) -> dict[str, Any]:
     """A preset with the fields of TransformerConfig that are its sizes, and those of TrainingRecipe that its document sets."""
     from ...presets import PRESETS, RECIPES
 

@@ -58,14 +58,14 @@ def command(
             tell(f"Warning: Pair {number} has a side of {count} tokens and the model takes {limit}: {done.format(limit)}.")
 
     def answer(first: int, chunk: list[tuple[str, str]]) -> Iterator[str]:
-        return (described(score, tokens) for score in translator.score(chunk, first))
+        return (score_row(score, tokens) for score in translator.score(chunk, first))
 
     translator.on_long = on_long
     answered(answer, numbered_chunks(pairs, size), write_rows)
     tell_bad_lines(found)
 
 
-def described(score: PairScore, tokens: bool) -> str:
+def score_row(score: PairScore, tokens: bool) -> str:
     row = f"{score.log_probability:.6f}\t{score.per_token:.6f}"
     if not tokens:
         return row

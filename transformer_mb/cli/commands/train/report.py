@@ -17,7 +17,7 @@ def told_scores(job: PreparedJob, trained: Trained) -> Evaluation | None:
     """Tell what came of a training, and give the scores of its validation, if there are any."""
     from ....reports.output import tell
     from ...reporting import say
-    from ..evaluate import described, score
+    from ..evaluate import score, score_lines
 
     if job.is_finished:
         return None
@@ -27,7 +27,7 @@ def told_scores(job: PreparedJob, trained: Trained) -> Evaluation | None:
         search = decoding.beam, decoding.length_penalty, decoding.coverage_penalty
         scores = score(decoding.translator(trained.translator), job.validation, *search, job.recipe.validation_tokenize)
     # Of a model that has learned little, translations are short and wrong: that BLEU is 0 then needs no reason.
-    lines = described(scores, explain=scores.exact_match > 0.0) if scores else ()
+    lines = score_lines(scores, explain=scores.exact_match > 0.0) if scores else ()
     say(*closing_lines(job, trained), *(f"validation {line}" for line in lines))
     say(f"saved in {job.folder}")
     if hint := little_learned(job, trained):
@@ -45,7 +45,7 @@ def closing_lines(job: PreparedJob, trained: Trained) -> Iterator[str]:
     is_cross_entropy = recipe.normalization == "tokens" and not recipe.label_smoothing
     of_training = f", perplexity {perplexity(state.loss):.2f}" if is_cross_entropy else ""
     by, of_validation = (" by steps", " by tokens") if trained.best and recipe.normalization == "steps" else ("", "")
-    yield f"loss{by} {state.loss:.4f}{of_training}, {trained.tokens_per_second:,.1f} tokens/s ({job.place})"
+    yield f"loss{by} {state.loss:.4f}{of_training}, {trained.tokens_per_second:,.1f} tokens/s ({job.runs_on})"
     if state.is_stopped_early(recipe.early_stopping):
         without = counted(recipe.early_stopping or 0, "validation")
         yield f"stopped early at epoch {state.begun_epochs}: {without} without a better one"
@@ -56,7 +56,7 @@ def closing_lines(job: PreparedJob, trained: Trained) -> Iterator[str]:
         for record in {last.step: last, best.step: best}.values():
             at = f"step {record.step:,}" if recipe.validate_every_steps or recipe.max_steps else f"epoch {record.epoch}"
             first, end = ("best ", why) if record is best else ("", "")
-            yield f"{first}{record.described(of_validation)}, at {at}{end}"
+            yield f"{first}{record.in_words(of_validation)}, at {at}{end}"
 
 
 def little_learned(job: PreparedJob, trained: Trained) -> str:

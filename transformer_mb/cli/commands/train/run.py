@@ -131,12 +131,9 @@ def validation_lines(job: Any) -> list[str]:
     """Describe the pairs that the loss is measured on; no lines where there are none."""
     if job.validation is None:
         return []
-    from ....data.bad_lines import described
-
-    found = job.validation.bad_lines
     skipped = f" ({skipped_lines(job.validation.skipped)})" if job.validation.skipped else ""
-    others = described({**found.counts, "blank": 0}, found.action)
-    return [f"validation: {counted(len(job.validation), 'pair')}{skipped}", *(f"validation: {line}" for line in others)]
+    lines = f"{counted(len(job.validation), 'pair')}{skipped}", *job.validation.bad_lines.notes()
+    return [f"validation: {line}" for line in lines]
 
 
 def _settings(given: dict[str, Any]) -> Any:
