@@ -12,9 +12,9 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 ROOMS = {
     "transformer_mb": (3_607, 34),
     "transformer_mb/checkpoint": (776, 6),
-    "transformer_mb/cli": (3_065, 36),
+    "transformer_mb/cli": (3_060, 36),
     "transformer_mb/compare": (7_968, 82),
-    "transformer_mb/data": (3_029, 20),
+    "transformer_mb/data": (3_033, 20),
     "transformer_mb/decoding": (919, 11),
     "transformer_mb/distributed": (657, 6),
     "transformer_mb/figures": (541, 8),
