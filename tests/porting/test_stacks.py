@@ -1,5 +1,6 @@
 """torch.nn.Transformer, torch.nn.TransformerEncoder and paddle.nn.Transformer: in, the same outputs, and out again."""
 
+import pickle
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +15,7 @@ from transformer_mb.errors import PortError
 from transformer_mb.porting.families import FAMILIES
 from transformer_mb.porting.files.sources import read_native, read_source
 from transformer_mb.porting.files.targets import find_target, write_target
+from transformer_mb.porting.formats import paddle
 from transformer_mb.porting.model import PortedModel
 
 VALID = ~make_stacks.PADDING
@@ -113,6 +115,15 @@ def test_tensors_lie_in_the_order_in_which_torch_numbers_parameters():
         list(dict.fromkeys(groups)) == sides and names[len(groups)] == "source_embedding.weight" and names[-1] == "output.bias"
     )
     assert [name.removeprefix("transformer.decoder.layers.1.") for name in names if ".decoder.layers.1." in name] == block
+
+
+def test_parameters_have_the_names_that_paddle_gives_them(made, tmp_path):
+    """Paddle's optimizers go by them; it makes a last norm before the layers that it copies."""
+    theirs = made("paddle") / "transformer_post.pdparams"
+    source = read_source(theirs, None, {"num_heads": make_stacks.HEADS, "norm_position": "post"})
+    write_target(source.model, find_target("paddle_transformer"), tmp_path / "ours", {})
+    ours, theirs = (pickle.loads(file.read_bytes())[paddle.NAMES] for file in (tmp_path / "ours", theirs))
+    assert {name.removeprefix("transformer."): own for name, own in ours.items()} == theirs
 
 
 def test_the_wrong_norm_order_would_be_seen(made):

@@ -143,11 +143,11 @@ def write(path: Path, native: NativeFile) -> None:
 
 
 def _paddle_names(native: NativeFile) -> dict[str, str]:
-    """The names that Paddle gives to the parameters of a model made first in its process, in this order."""
+    """The names that Paddle gives to the parameters of a model made first in its process, in this order but for last norms."""
     counts: dict[str, int] = {}
     layers: dict[str, str] = {}
     names = {}
-    for name in native.tensors:
+    for name in _as_made(list(native.tensors)):
         layer, _, leaf = name.rpartition(".")
         if layer not in layers:
             word = layer.rpartition(".")[2]
@@ -157,6 +157,18 @@ def _paddle_names(native: NativeFile) -> dict[str, str]:
             counts[prefix] += 1
         names[name] = f"{layers[layer]}.{'b' if leaf == 'bias' else 'w'}_0"
     return names
+
+
+def _as_made(names: list[str]) -> list[str]:
+    """Reorder: paddle.nn.TransformerEncoder and its decoder get a first layer and a last norm, and make the other layers."""
+    made = list(names)
+    for name in names:
+        stack, found, _ = name.rpartition("norm.")
+        others = [other for other in names if found and other.startswith(f"{stack}layers.1.")]
+        if others:
+            made.remove(name)
+            made.insert(made.index(others[0]), name)
+    return made
 
 
 def _dump(path: Path, tree: dict[str, Any]) -> None:
