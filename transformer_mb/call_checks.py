@@ -1,4 +1,4 @@
-"""Checks of what a backend's calls are given: a configuration, token ids and lengths as NumPy arrays, numbers of steps."""
+"""Checks of the arguments of a backend's calls: a configuration, token ids and lengths as NumPy arrays, numbers of steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .errors import ConfigError, DtypeError, ShapeError, TokenError
 
 
 def check_dtype(backend: str, dtypes: tuple[str, ...], dtype: Any, own_types: tuple[type, ...]) -> str:
-    """The name of a dtype, which may be given as NumPy's or the framework's object too; raises DtypeError."""
+    """The name of a dtype, which may be NumPy's or the framework's object too; raises DtypeError."""
     name = dtype
     if isinstance(dtype, type | np.dtype):  # such as np.float32
         name = np.dtype(dtype).name

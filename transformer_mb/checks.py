@@ -1,7 +1,7 @@
-"""Checks with one wording of what the layers of every backend are given.
+"""Checks, with one wording, of the arguments of every backend's layers.
 
 A layer brings the facts. Shapes and dtypes are known while a step is traced, so that a compiled one checks nothing when
-it runs. Values are given only where a backend reads them without waiting: in eager calls on the CPU.
+it runs. Values are passed only where a backend reads them without waiting: in eager calls on the CPU.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ def listed(names: Iterable[str]) -> str:
 class TransformerMBError(Exception):
     """Base of all errors that the command line prints as one paragraph, without a traceback.
 
-    ``exit_status`` is what a command ends with: 2 where it was called wrongly or was given what it cannot take, 1 where
-    it did its work and found something wrong. ``line``: the number of the line that is refused, where the lines before it can
+    ``exit_status`` is what a command ends with: 2 where it was called wrongly or got what it cannot take, 1 where
+    it did its work and something is wrong. ``line``: the number of the line that is refused, where the lines before it can
     be answered.
     """
 

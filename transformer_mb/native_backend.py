@@ -91,7 +91,7 @@ class NativeBackend(Backend):
 
     @classmethod
     def check_device(cls, name: str, given: str | None) -> str:
-        """The name; raises DeviceError, which says what was given, unless ``devices`` has it."""
+        """The name; raises DeviceError, which quotes it, unless ``devices`` has it."""
         if name not in cls.devices():
             why = cls.without_gpu()
             raise DeviceError(

@@ -14,7 +14,7 @@ class PlacedLayer:
     this derives from the class itself: what it makes is as the framework makes it.
 
     Args:
-        native: the framework's class. make: calls what it is given, with the backend's dtype and device.
+        native: the framework's class. make: calls its argument, with the backend's dtype and device.
     """
 
     def __init__(self, native: type, make: Callable[..., Any]):

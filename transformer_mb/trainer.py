@@ -152,7 +152,7 @@ class Trainer(ABC):
     def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> Any:
         """Take one training step; returns the summed loss as the framework's scalar, which ``float()`` reads.
 
-        Of several processes each is given the whole batch and computes its rows; the losses that they return add up to that
+        Of several processes each gets the whole batch and computes its rows; the losses that they return add up to that
         of the batch.
         With ``dropout_masks`` (see ``transformer_mb.dropout_masks``) these replace the framework's own dropout. Raises
         ShapeError or TokenError for a batch that does not fit the model: a compiled step would train on.

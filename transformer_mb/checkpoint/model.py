@@ -72,7 +72,7 @@ def save(
     """Write a native model as a canonical checkpoint, in place of one that is there.
 
     What a folder holds beside its model is not lost by saving another model over it: vocabularies and the state of a
-    training are replaced by those given here, or with ``force``.
+    training are replaced by those passed here, or with ``force``.
 
     Args:
         model: made by a backend, so that it has ``config``.

@@ -124,7 +124,7 @@ def training_digests(checkpoint: Checkpoint, weights: Mapping[str, str]) -> dict
 def _check_training(saved: Any, found: Mapping[str, str]) -> None:
     if not isinstance(saved, dict):
         raise CheckpointError(f"{TRAINER} is damaged: its {SAVED_WITH} must be a JSON object, got {saved!r:.80}. {EDITED}")
-    # A vocabulary that is not there is missed where one is needed, and may be given from elsewhere.
+    # A vocabulary that is not there is missed where one is needed, and may come from elsewhere.
     absent = set(VOCABULARIES.values()) - set(found)
     for name in {**found, **saved}:
         if name != TRAINER and name not in absent and saved.get(name) != found.get(name):

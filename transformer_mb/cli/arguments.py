@@ -10,7 +10,7 @@ from ..files.regular import is_address
 
 
 class Command(TyperCommand):
-    """A command whose options are given once each: of two values the first would be lost without a word.
+    """A command whose options stand once each: of two values the first would be lost without a word.
 
     Its paths are called PATH where they have no other word, and an address is refused as one.
     """

@@ -11,7 +11,7 @@ EVERY = 30.0  # seconds between two lines in a file or a pipe
 
 
 class Counting:
-    """A context; ``tell`` says what is done, from any thread. What is told after its end is not shown."""
+    """A context; ``tell`` says what is done, from any thread. A call after its end shows nothing."""
 
     def __init__(self) -> None:
         from rich.console import Console

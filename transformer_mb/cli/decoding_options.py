@@ -76,7 +76,7 @@ class Drawing:
 def chosen_length_penalty(
     given: float | None, beam: int, scores: bool = False, coverage: float = 0.0, sample: bool = False
 ) -> float:
-    """The length penalty, by default Translator's; a warning where it or that of coverage was given and nothing is compared:
+    """The length penalty, by default Translator's; a warning where it or that of coverage is set and nothing is compared:
     by a greedy search without scores, or where tokens are drawn."""
     from ..decoding.beam_search import LENGTH_PENALTY
 
@@ -108,7 +108,7 @@ def scored_row(number: int, one: Scored, text: str) -> str:
 
 
 def as_one(folders: Sequence[Path], text: str) -> Any:
-    """The checkpoint folder, or several; ConfigError for a file, and ``text`` says how the command is given text."""
+    """The checkpoint folder, or several; ConfigError for a file, and ``text`` says how the command takes text."""
     from ..errors import ConfigError
 
     for path in folders:
@@ -127,7 +127,7 @@ def tell_unended(translator: Translator, lines: int) -> None:
 
 
 def tell_long_lines(translator: Translator, numbers: Sequence[int] | None = None) -> None:
-    """Have each line that ``--too-long`` cuts or skips told as a warning. numbers: of the lines, else from 1."""
+    """Warn of each line that ``--too-long`` cuts or skips. numbers: of the lines, else from 1."""
 
     def on_long(number: int, count: int) -> None:
         line = number if numbers is None else numbers[number - 1]

@@ -17,7 +17,7 @@ from .reporting import Debugging
 
 
 def without_framework_messages(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with frameworks' messages, warnings and log lines thrown away, unless ``--debug`` is given."""
+    """The command with frameworks' messages, warnings and log lines thrown away, without ``--debug``."""
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:

@@ -13,7 +13,7 @@ import typer
 
 
 def named_path(text: str) -> Path:
-    """A path as it was given; the empty one would be this folder."""
+    """A path as the user wrote it; the empty one would be this folder."""
     if not text:
         raise typer.BadParameter("a path was expected, got ''.")
     return Path(text)

@@ -32,7 +32,7 @@ class Debugging:
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with every error told as one paragraph on standard error, and an exit status."""
+    """The command with every error printed as one paragraph on standard error, and an exit status."""
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
@@ -53,7 +53,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def exit_status(error: Exception) -> int:
-    """2 for a command that was called wrongly or was given what it cannot take, 1 for what it found, and for a bug."""
+    """2 for a command that was called wrongly or got what it cannot take, 1 for a negative result, and for a bug."""
     return getattr(error, "exit_status", 2 if isinstance(error, OSError) else 1)
 
 

@@ -60,7 +60,7 @@ def chunk_size(path: Path | None = None) -> int:
 
 
 def numbered_chunks(items: Iterator[Item], size: int) -> Iterator[tuple[int, list[Item]]]:
-    """The number of the first item, from 1, and the items. One that cannot be read raises, once those before it were given."""
+    """The number of the first item, from 1, and the items. One that cannot be read raises, once those before it have come."""
     from ..errors import DataError
 
     first, chunk, failure = 1, list[Item](), None

@@ -80,7 +80,7 @@ class Column:
         Args:
             folder: holds the folder that it starts in, and its standard error.
             timeout: seconds that an answer may take, and the start. threads: of its arithmetic.
-            on_process: is told when there is a process; to become an interpreter and to import a framework may take long.
+            on_process: called when there is a process; to become an interpreter and to import a framework may take long.
         Raises: WorkerError for a process that could not begin, with the line that installs this package where it lacks it.
         """
         started_in, stderr = folder / self.label, None if self.ssh else folder / f"{self.label}.stderr"

@@ -64,7 +64,7 @@ class Gateway:
         stderr: the file that takes its standard error; None where no file of ours is.
         timeout: seconds that an answer may take, and the start.
         settings: variables of its environment.
-        on_process: is told when there is a process, which may never answer.
+        on_process: called when there is a process, which may never answer.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Gateway:
         self.stop()
 
     def stop(self) -> None:
-        """End it, in a while that it is given to end by itself, and what it has started."""
+        """End it, after a while to end by itself, and what it has started."""
         timer = threading.Timer(STOP_WITHIN, self.kill)  # the request to end may wait too
         timer.start()
         self.group.terminate(timeout=STOP_WITHIN)

@@ -14,7 +14,7 @@ BEFORE_NAME = re.compile(r",(?=[\w.+@ -]+=)")  # a comma that a NAME= follows
 
 
 def names(option: str, given: Sequence[str] | None, known: Sequence[str], everything: Callable[[], Sequence[str]]) -> list[str]:
-    """Return the names that an option lists, by commas or by being repeated; ``everything()`` where it is not given.
+    """Return the names that an option lists, by commas or by being repeated; ``everything()`` where it is absent.
 
     Raises ParityError for a list without a name, and for names that are not ``known`` before their @.
     """
@@ -46,7 +46,7 @@ def parsed_columns(
 ) -> list[Column]:
     """Return the columns; those that only ``--python`` or ``--ssh`` name are added to those asked for.
 
-    NumPy computes on the CPU alone, beside other frameworks also where they are all given another device.
+    NumPy computes on the CPU alone, beside other frameworks also where all have another device.
     """
     from ..built_in import DEFAULT
     from ..errors import ParityError

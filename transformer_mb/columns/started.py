@@ -65,7 +65,7 @@ class _Heard:
 
 
 def telling_execmodel(told: Callable[[Started], None], stderr: Path | None, alone: bool) -> Any:
-    """execnet's threads, and its way to start a process, of which ``told`` hears.
+    """execnet's threads, and its way to start a process, which ``told`` is called with.
 
     Args:
         stderr: the file that takes its standard error from the first word on.

@@ -53,7 +53,7 @@ def behaviours(
         frameworks: names, or columns with an interpreter or a device; default: the built-in ones that are installed.
         only: a pattern of probes' names; | between several.
         threads: that a framework may use.
-        progress: is told every fact as it is found, by several threads.
+        progress: called with every fact as it comes, by several threads.
     Raises:
         ConfigError: no probe has such a name.
         WorkerError: a framework's process could not begin.

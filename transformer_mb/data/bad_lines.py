@@ -73,7 +73,7 @@ class BadLines:
 
 
 def counts_in_words(counts: Mapping[str, int], action: str) -> Iterator[str]:
-    """A line for each kind that was found."""
+    """A line for each kind that occurs."""
     for kind, (words, fate) in KINDS.items():
         if counts.get(kind):
             done = "dropped" if fate is None or (kind == "control" and action == "drop") else fate

@@ -29,7 +29,7 @@ class EncodedPairs(NamedTuple):
 
 
 class SourceBatch(NamedTuple):
-    """Sources to translate: ``indices`` [B] say which of the given sentences the rows are."""
+    """Sources to translate: ``indices`` [B] say which of the sentences the rows are."""
 
     indices: np.ndarray
     source: np.ndarray
@@ -111,7 +111,7 @@ class Batches:
         widest = min((most for most in (max_len, batch_tokens) if most is not None), default=None)
         self._widths = padded_widths(longest, num_steps, bucket_widths, widest)
         self._ends, self._padded = batch_plan(self._widths, batch_size, batch_tokens)
-        # Of one width, sentences of equal length come together; a given width mixes them all, as in D2L.
+        # Of one width, sentences of equal length come together; a fixed width mixes them all, as in D2L.
         self._by_length = num_steps is None
 
     def __len__(self) -> int:

@@ -81,7 +81,7 @@ def read_pairs(
     Args:
         path: ``.jsonl`` holds one JSON object a line, every other file SOURCE TAB TARGET; a last ``.gz`` means gzipped.
             Empty lines at the end do not count, nor does a first line that names the columns (``source``, ``English``).
-        target_path: given this, both are plain text, line n of one being the translation of line n of the other.
+        target_path: with it, both are plain text, line n of one being the translation of line n of the other.
         num_examples: read only the first N lines.
         fields: the two field names of JSON lines, by default ``("source", "target")``; they are looked up in the
             object itself and in its ``translation`` field.

@@ -36,7 +36,7 @@ class TokenizedCounts:
         pairs: of text; digest: SHA-256 of their text, by which a resumed training knows its corpus.
         untokenized: pairs left out, a side of theirs having no token; too_long: those with a longer side than was allowed.
         unknown: tokens of the source and of the target that the vocabulary lacks.
-        bad_lines: what the reader found (``data.bad_lines``).
+        bad_lines: what the reader counted (``data.bad_lines``).
     """
 
     pairs: int = 0

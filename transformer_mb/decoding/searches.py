@@ -68,7 +68,7 @@ class Searches(ABC):
 
         Args:
             source: [B, S] int, what the encoder reads. A decoder alone has none: for it this is the prompt, ids of its
-                own vocabulary that it continues, given as it was trained (so with bos, where training began with it).
+                own vocabulary that it continues, as it was trained (so with bos, where training began with it).
                 The lists hold what follows the prompt.
             source_valid_lens: [B] int, how many ids of each row there are; None means all. Rows of different lengths
                 give what each of them gives alone.

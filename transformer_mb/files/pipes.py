@@ -1,4 +1,4 @@
-"""Opening a file that its user has named, which may be a pipe: a wait for the pipe's other end is told, and has a limit.
+"""Opening a file that its user has named, which may be a pipe: a wait for the pipe's other end is announced, and has a limit.
 
 The system lets a process that opens a named pipe wait without a word until another process opens its other end.
 """

@@ -19,7 +19,7 @@ WORDS: dict[Any, str] = {
     list: "a list",
     type(None): "null",
 }
-SHOWN = 60  # characters of a value that is told
+SHOWN = 60  # characters of a value in an error
 
 
 def loaded(text: str | bytes | bytearray) -> Any:

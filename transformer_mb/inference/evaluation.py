@@ -70,7 +70,7 @@ def evaluate(
     lowercase: bool = False,
     ter: bool = False,
 ) -> Evaluation:
-    """Compare translations, one for each pair, with the targets as they are given, so that the signatures hold of them.
+    """Compare translations, one for each pair, with the targets as they stand, so that the signatures hold of them.
 
     Args:
         more: further references, each with a text for each pair.

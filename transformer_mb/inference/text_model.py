@@ -81,7 +81,7 @@ class TextModel:
         """Load a checkpoint folder with vocabularies, or a list of folders, whose models translate as one.
 
         Args:
-            replace_unknown: as the class does; where the checkpoint suppresses <unk>, it is found all the same.
+            replace_unknown: as the class does; where the checkpoint suppresses <unk>, it is searched for all the same.
             backend, device, dtype: as ``tmb.load`` takes them; the dtype ``int8`` is ``Backend.quantized``.
             The others: as the class does.
         Raises:

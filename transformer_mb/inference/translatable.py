@@ -12,7 +12,7 @@ from ..errors import CheckpointError, ConfigError
 
 
 def check_both_sides(config: TransformerConfig, got: str) -> None:
-    """Refuse a model of one side alone, and say what it can do; ``got`` begins what was given. Raises ConfigError."""
+    """Refuse a model of one side alone, and say what it can do; ``got`` begins the words for it. Raises ConfigError."""
     if not config.has_encoder:
         raise ConfigError(
             f"Translating needs a model with encoder and decoder, but {got} a decoder alone. From Python such a model "

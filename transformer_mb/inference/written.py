@@ -29,7 +29,7 @@ NOTHING = Hypothesis("", [], 0.0, 0.0)  # what an empty line becomes
 
 
 def with_prefix(vocabulary: Vocabulary, written: str, prefix: str, ids: Sequence[int]) -> str:
-    """``written`` with its prefix as it was given: in upper case, or with words that the vocabulary lacks."""
+    """``written`` with its prefix as the caller wrote it: in upper case, or with words that the vocabulary lacks."""
     read = vocabulary.decode(ids)
     if not ids or not written.startswith(read):
         return written

@@ -41,7 +41,7 @@ class DecoderBlock(Protocol):
 
     The call: X [B, T, D] and a state give ``(Y, state)``, Y [B, T, D]. The state is D2L's list ``[enc_outputs,
     enc_valid_lens, caches]``; ``caches[i]`` is None at the start of a sequence, afterwards this block's projected keys and
-    values, so that a sequence may be fed whole or piece by piece with the same result. The given state is left as it was.
+    values, so that a sequence may be fed whole or piece by piece with the same result. The state passed in is left as it was.
     Without ``enc_outputs`` (None), or with ``cross_attention=False``, the cross-attention sublayer is skipped.
     """
 

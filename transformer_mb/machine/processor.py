@@ -1,4 +1,4 @@
-"""The processor's abilities, and what the matrix libraries of NumPy and of Paddle have to be told of it."""
+"""The processor's abilities, and what the matrix libraries of NumPy and of Paddle have to know of it."""
 
 from __future__ import annotations
 

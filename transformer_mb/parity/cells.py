@@ -85,7 +85,7 @@ class Experiment(Protocol):
     """A program that is run on every backend and judged for one or more cells.
 
     ``run`` may ask several things of the backend, one after the other. ``after`` says that it needs what another experiment,
-    its ``start``, has found in the other backends.
+    its ``start``, has got from the other backends.
     """
 
     dtype: str

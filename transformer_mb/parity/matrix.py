@@ -37,7 +37,7 @@ def run_matrix(
         plan: of the selection, where it was made and checked before.
         timeout: seconds that a worker may take for one request before it counts as hanging.
         jobs: workers that compute at the same time; None: one per core.
-        progress: is told what comes in.
+        progress: called with what comes in.
         dump: a folder for inputs and outputs of models that failed, a folder for each.
     Raises: ParityError when the selection takes nothing, or when execnet is not installed.
     """

@@ -29,7 +29,7 @@ class Outcome:
             that could not be asked have failed, but were not executed.
         backends: by column, what its worker said of itself, or the error with which it did not start.
         idle: columns that did nothing of what was asked, and why, one sentence each.
-        interrupted: what ended the run before its end, such as KeyboardInterrupt; what it had found till then is here.
+        interrupted: what ended the run before its end, such as KeyboardInterrupt; its results till then are here.
     """
 
     results: list[Result] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Outcome:
         return grouped
 
     def causes(self) -> dict[tuple[str, str], list[Difference]]:
-        """Return what was found in failed models, by backend and cause."""
+        """Return the findings in failed models, by backend and cause."""
         grouped: dict[tuple[str, str], list[Difference]] = {}
         for difference in self.differences:
             grouped.setdefault((difference.backend, difference.cause), []).append(difference)
@@ -92,10 +92,10 @@ def is_own(backend: str) -> bool:
 
 
 class Watcher:
-    """A listener that is told how a run goes, by several threads. This one does nothing."""
+    """A listener that is called as a run goes on, by several threads. This one does nothing."""
 
     def planned(self, cells: Mapping[str, int]) -> None:
-        """The number of cells to execute, by column; told again when a worker offers more or less."""
+        """The number of cells to execute, by column; called again when a worker offers more or less."""
 
     def result(self, result: Result) -> None:
         """A cell was judged."""

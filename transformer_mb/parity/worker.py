@@ -33,7 +33,7 @@ class Worker:
     def __init__(
         self, column: Column, folder: Path, timeout: float = TIMEOUT, on_start: Callable[[Worker], None] = lambda worker: None
     ):
-        """``on_start`` is told when there is a process; to become an interpreter and to import a framework may take long."""
+        """``on_start`` is called when there is a process; to become an interpreter and to import a framework may take long."""
         self.column = column
 
         def begun(gateway: Gateway) -> None:
@@ -70,7 +70,7 @@ class Worker:
 
     @property
     def dead(self) -> str | None:
-        """Say how it ended, once a request has found that it has."""
+        """Say how it ended, once a request has shown that it has."""
         return self.gateway.dead
 
     def ask(self, request: Request) -> dict[str, Any]:

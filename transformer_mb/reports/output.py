@@ -42,7 +42,7 @@ class Output(NamedTuple):
 def each_written() -> Iterator[Callable[[Callable[[], object]], None]]:
     """Give what calls a function that writes a result: one that cannot be written keeps none of the others back.
 
-    Raises the last error of the system at the end, after those before it were told; an error of the body comes first.
+    Raises the last error of the system at the end, after those before it were printed; an error of the body comes first.
     """
     errors: list[OSError] = []
     last: OSError | None = None

@@ -73,7 +73,7 @@ def saved_in(requested: Settings, goes_on: bool, force: bool, place: Place) -> S
 
 
 def training_of(folder: Path | None) -> Checkpoint:
-    """The checkpoint in a folder, its trainer.json found to be whole; raises CheckpointError."""
+    """The checkpoint in a folder, its trainer.json checked; raises CheckpointError."""
     if folder is None:
         raise ConfigError("folder must be that of the checkpoint which resume continues, got None.")
     checkpoint = read_checkpoint(folder)

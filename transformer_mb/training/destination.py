@@ -19,7 +19,7 @@ SAVE = "save"  # in trainer.json: an id of each save
 
 
 def check_folder(name: str | PathLike[str] | None, resume: bool, force: bool) -> Path | None:
-    """The folder, found to be new (unless ``force`` replaces a checkpoint or ``resume`` continues it) and writable.
+    """The folder, checked to be new (unless ``force`` replaces a checkpoint or ``resume`` continues it) and writable.
 
     None is no folder. Raises CheckpointError.
     """

@@ -25,7 +25,7 @@ from ..distributed.place import ADDRESS, PORT, timeout_of
 from .interruption import ENDINGS, SAME_REQUEST
 
 LOOPBACK = "127.0.0.1"
-# Seconds in which processes that have lost another one may end by themselves; then they are told to, and then they are killed.
+# Seconds in which processes that have lost another one may end by themselves; then they get a signal, and then they are killed.
 GRACE = 10.0
 LOOK_EVERY = 0.05
 
@@ -78,7 +78,7 @@ def _free_port() -> int:
 
 @contextmanager
 def _noted() -> Iterator[list[int]]:
-    """Inside, signals that end trainings come into the list, for the ranks to be told of."""
+    """Inside, signals that end trainings come into the list, for the ranks to get."""
     signals: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -140,7 +140,7 @@ def _first_failure(
         sleep(LOOK_EVERY)
     if first is None:
         first = _cause(running, [rank for rank, process in enumerate(running) if process.returncode])
-    # A wrong call, and a signal, are the same for all, and rank 0 has told of it. With status 1 one may have lost another.
+    # A wrong call, and a signal, are the same for all, and rank 0 has reported it. With status 1 one may have lost another.
     if first is not None and running[0].returncode == running[first].returncode > 1:
         first = 0
     return first, sorted(killed)

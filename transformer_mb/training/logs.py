@@ -55,7 +55,7 @@ class LogPlaces:
 class Logged(Progress):
     """Gives every reading and every validation to ``write`` as figures by name, None where one was not measured.
 
-    The first error of the system, such as a full disk, is told to ``warn``, and ends the log: the training goes on without it.
+    The first error of the system, such as a full disk, goes to ``warn``, and ends the log: the training goes on without it.
     """
 
     def __init__(self, file: IO[Any], warn: Callable[[str], None]):

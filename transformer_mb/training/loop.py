@@ -94,7 +94,7 @@ def train_model(job: Job, model: Any, progress: Progress | None = None, signals:
     Returns: the history of losses, and how fast it went.
     Raises:
         TrainingInterrupted: after such a signal, when the checkpoint is saved. NotFiniteError: a loss or a weight is NaN or
-            infinite; the last checkpoint stays. CheckpointError: the folder holds vocabularies, but none are given; or
+            infinite; the last checkpoint stays. CheckpointError: the folder holds vocabularies, but none are passed; or
             what ``found`` refuses.
             DistributedError: another process has ended, or does not hold the same weights.
     """

@@ -130,7 +130,7 @@ def train(
         save_every_steps: steps between two checkpoints, besides; None saves none within an epoch.
         log: a file of JSON lines: each reading of the loss, every 32 steps and where something is measured or saved, and each
             validation. tensorboard: a folder that gets the same. A resume goes on in both.
-        resume: continue the training in ``folder``; what is not given stays as it was. "auto" begins it where the folder
+        resume: continue the training in ``folder``; what is not named stays as it was. "auto" begins it where the folder
             holds no checkpoint yet, so that a job that is started again goes on. force: replace a checkpoint there.
         verbose: print what the ``train`` command prints. progress: what to call instead.
         signals: which end the training after the step in progress, with a checkpoint: Ctrl-C alone, or such as

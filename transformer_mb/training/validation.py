@@ -70,7 +70,7 @@ def greedy_scores(
 ) -> dict[str, float]:
     """``bleu`` and ``chrf``, the same for every process; each of them translates its share of the lines.
 
-    As ``evaluate`` has them: of the targets as they are given, in lower case where the vocabulary is. tokenize: of BLEU.
+    As ``evaluate`` has them: of the targets as they stand, in lower case where the vocabulary is. tokenize: of BLEU.
     """
     translator = Translator(backend, model, *translated.vocabularies, too_long="cut")
     sources = [source for source, _ in translated.pairs]

@@ -85,7 +85,7 @@ def versions(
     Args:
         columns: at least two of one framework, ``Column("torch@old", "/path/to/python"), Column("torch")``. The
             interpreter needs this package beside its own version of the framework.
-        only: a pattern of probes' names. cases: one of cells' ids. progress: is told what begins.
+        only: a pattern of probes' names. cases: one of cells' ids. progress: called with what begins.
     Raises:
         ConfigError: other columns, or no such probe. ParityError: no such cell. WorkerError: a process could not begin.
     """

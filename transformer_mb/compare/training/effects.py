@@ -1,4 +1,4 @@
-"""Swaps one default at a time and trains every pair of arms, seed by seed; and the file of what was found."""
+"""Swaps one default at a time and trains every pair of arms, seed by seed; and the file of what was measured."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def effects(
     Args:
         seeds: how many, or which: of initial weights, data order and dropout.
         only: a pattern of effects' names; | between several. backend: trains, in float32.
-        steps: of each training. progress: is told which training ends.
+        steps: of each training. progress: called with each training that ends.
     Raises: ConfigError, naming what was expected and what was got, or that scipy is missing.
     """
     numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)

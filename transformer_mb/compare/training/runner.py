@@ -95,7 +95,7 @@ class Run:
         return {**fields, "own": list(self.own), **measured}
 
 
-# What verdicts are given on.
+# The measures that are judged.
 METRICS = {
     "final loss": lambda run, threshold: run.final_loss,
     "mean log loss": lambda run, threshold: run.mean_log_loss,

@@ -50,7 +50,7 @@ def runs(
             with, and it brings no initializers, optimizers and norms of its own that a difference could come from.
         job: what is trained; default: the demo's corpus and model, 300 steps.
         timeout: seconds that one run may take. threads: that a framework may use, in its own process.
-        progress: is told every run as it ends, by several threads.
+        progress: called with every run as it ends, by several threads.
     Raises:
         ConfigError: an argument that cannot be, or scipy is missing. WorkerError: a framework's process could not begin, or
             ended.

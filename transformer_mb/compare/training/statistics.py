@@ -18,7 +18,7 @@ LEVEL = 0.05  # of error
 POWER = 0.8
 RESOLUTION = 1e-6  # a share of a metric below this is the rounding of float32, ten times over
 MOST_EXACT = 16  # pairs whose signs are all tried, 2^16 of them
-MOST_SEEDS = 9999  # that are told as needed
+MOST_SEEDS = 9999  # that are proposed as needed
 FEWEST_PAIRED = 2  # seeds that have a standard deviation
 
 

@@ -51,7 +51,7 @@ _told: list[str] = []
 
 
 def told() -> str | None:
-    """Return what is told now: a model that was made then is another's."""
+    """Return what is set now: a model that was made then is another's."""
     return _told[-1] if _told else None
 
 

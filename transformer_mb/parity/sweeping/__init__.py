@@ -1,1 +1,1 @@
-"""Sweeps: the matrix for many seeds, one file per run of it, here or on a cluster, and what all of them together have found."""
+"""Sweeps: the matrix for many seeds, one file per run of it, here or on a cluster, and what all of them together show."""

@@ -52,7 +52,7 @@ class Findings:
 
     Args:
         units: how many were planned. cells: how many were executed. retried: units that took more than one attempt.
-        versions: by column, the version and the kind of device, and a host that told them. source: of this library.
+        versions: by column, the version and the kind of device, and a host that has them. source: of this library.
         failures: by column and reason. incomplete: what else kept runs from holding, a line each.
         missed: units without a result, and refused: files that cannot be used, a line each.
         nearest: by column, row and dtype.
@@ -90,7 +90,7 @@ class Findings:
     def add(self, name: str, seed: int | None, run: Mapping[str, Any] | None, reason: str | None = None) -> None:
         """A unit's result, or that it has none and why.
 
-        Raises ParityError for another version, device or code under one name: figures of two would be told as of one.
+        Raises ParityError for another version, device or code under one name: figures of two would be reported as of one.
         """
         self.units += 1
         if run is None or seed is None:

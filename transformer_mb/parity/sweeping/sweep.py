@@ -53,7 +53,7 @@ def run_missing(units: Sequence[Unit], folder: SweepFolder, engine: Engine, tell
 
 
 def found_in(units: Sequence[Unit], folder: SweepFolder, unable: dict[str, str]) -> Findings:
-    """Return what these units have found, as ``collected`` would tell of a folder that holds no others."""
+    """Return what these units show, as ``collected`` would report of a folder that holds no others."""
     findings = Findings()
     for unit in units:
         findings.add(unit.name, unit.selection.seed, folder.result(unit.name), unable.get(unit.name))
@@ -61,7 +61,7 @@ def found_in(units: Sequence[Unit], folder: SweepFolder, unable: dict[str, str])
 
 
 def collected(folder: SweepFolder, seeds: Iterable[int] = ()) -> Findings:
-    """Return what all units of a folder have found.
+    """Return what all units of a folder show.
 
     Those that were planned and have no result are missed by name, and so are the ``seeds`` that no command has planned.
     """

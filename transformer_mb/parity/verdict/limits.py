@@ -145,7 +145,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Verdict:
-    """``reason`` is the figure with what makes it fine or not; ``by_norm`` the limit by norm, whichever figure was told."""
+    """``reason`` is the figure with what makes it fine or not; ``by_norm`` the limit by norm, whichever figure is reported."""
 
     passed: bool
     error: float

@@ -1,7 +1,7 @@
 """Files of a parity run: their places, checked before the work, and what they hold then.
 
 A result is measured anew and again, by CI under the same name: an earlier result of this command is replaced. Any other
-file that holds something stays, unless ``--force`` is given.
+file that holds something stays, without ``--force``.
 """
 
 from __future__ import annotations

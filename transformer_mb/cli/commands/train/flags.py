@@ -46,7 +46,7 @@ RESUME = "Continue the checkpoint in --out; what is not given stays as it was. a
 SHARD = "Each process (torch) or device (JAX) keeps a part of the weights and moments alone (docs/DISTRIBUTED.md)."
 DISTRIBUTED = "This is one of several processes, as torchrun, Slurm or Open MPI start them (docs/DISTRIBUTED.md)."
 CONFIG_HELP = "Top-level options, [model], [training], [data] and [decoding], as --print-config writes them."
-# Those that say more than whether they are given, and where.
+# Options that say more than whether they are there, and where.
 OTHERS: dict[str, Any] = {
     "backend": options.Backend,
     "device": options.Device,
@@ -93,7 +93,7 @@ def _annotation(name: str) -> Any:
     more: dict[str, Any] = {"parser": options.named_path, "metavar": "PATH"} if name in PATHS else {}
     more |= {"min": 1} if name in COUNTS else {"metavar": "stop|drop"} if name == "bad_lines" else {}
     kind = Path if name in PATHS else int if name in COUNTS else KINDS.get(name, str)
-    # It says nothing unless it is given, so that the file's or the preset's value stays.
+    # It says nothing unless the user writes it, so that the file's or the preset's value stays.
     flag = typer.Option(f"--{name.replace('_', '-')}", help=f"{first}{words[1:]}.{known}", show_default=False, **more)
     return Annotated[kind | None, flag]
 
