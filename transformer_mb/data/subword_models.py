@@ -79,7 +79,7 @@ def read_tokenizers(content: bytes, wanted: Sequence[str] | None = None) -> Subw
     special |= {"unk": entries.index(unknown)} if unknown in entries else {}
 
     def split(text: str) -> list[str]:
-        return tokenizer.encode(text, add_special_tokens=False).tokens
+        return list(tokenizer.encode(text, add_special_tokens=False).tokens)
 
     def join(pieces: Iterable[str]) -> str:
         return " ".join(pieces) if decoder is None else decoder.decode(list(pieces))
@@ -118,11 +118,11 @@ def read_sentencepiece(content: bytes, entries: tuple[str, ...] | None = None) -
         code = LANGUAGE.match(text) if languages else None
         if code and code[0] in languages:
             return [code[0], *processor.encode(text[code.end() :], out_type=str)]
-        return processor.encode(text, out_type=str)
+        return list(processor.encode(text, out_type=str))
 
     def join(pieces: Iterable[str]) -> str:
         # Pieces of another model's that share the list come as they are.
-        text = processor.decode_pieces(list(pieces)).replace(SPACE, " ")
+        text: str = processor.decode_pieces(list(pieces)).replace(SPACE, " ")
         return text if outer_spaces else text.strip()  # a model that drops them where it reads has none to write
 
     return SubwordModel(tuple(own) if entries is None else entries, roles, split, join, content)
