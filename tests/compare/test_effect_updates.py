@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from transformer_mb import get_backend
-from transformer_mb.compare.training.arms import corpus
+from transformer_mb.compare.training.arms import UpdateOptions, Updates, clipped, corpus
 from transformer_mb.compare.training.statistics import moved
-from transformer_mb.compare.training.updating import UpdateOptions, Updates, clipped
 from transformer_mb.errors import ConfigError
 from transformer_mb.random_streams import stream
 

@@ -12,8 +12,7 @@ from transformer_mb.cli.main import main
 from transformer_mb.compare.expectations import expected
 from transformer_mb.compare.probes import PROBES
 from transformer_mb.compare.training.arms import corpus, kept, moved_logits, order, trained
-from transformer_mb.compare.training.effects import effects, read_study, record
-from transformer_mb.compare.training.effects_page import page
+from transformer_mb.compare.training.effects import effects, page, read_study, record
 from transformer_mb.compare.training.statistics import moved
 from transformer_mb.compare.training.swaps import CONTROL, DEFAULT, SWAPS, Arm
 from transformer_mb.errors import ConfigError

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from transformer_mb.columns.ending import ending
-from transformer_mb.columns.gateway import Gateway
+from transformer_mb.columns.gateway import Gateway, by_processes
 from transformer_mb.columns.one_shot import call
-from transformer_mb.columns.several import by_processes
 from transformer_mb.data import read_lines, read_pairs
 from transformer_mb.errors import ConfigError, DataError, WorkerError
 from transformer_mb.files import waiting

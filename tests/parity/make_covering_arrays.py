@@ -6,7 +6,7 @@ from itertools import combinations, product
 from covertable import make
 
 from transformer_mb.parity.rows import caches, drawn_layers, drawn_models, trained_steps
-from transformer_mb.parity.rows.covering import STORED
+from transformer_mb.parity.rows.drawn_values import STORED
 from transformer_mb.random_streams import stream
 
 ARRAYS = [

@@ -10,8 +10,7 @@ from parity import make_covering_arrays
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ConfigError, ParityError
 from transformer_mb.parity.rows import caches, drawn_layers, drawn_models, trained_steps
-from transformer_mb.parity.rows.covering import STORED, CoveringArray
-from transformer_mb.parity.rows.drawn_values import LENGTHS, VALUES, lengths
+from transformer_mb.parity.rows.drawn_values import LENGTHS, STORED, VALUES, CoveringArray, lengths
 from transformer_mb.parity.rows.layers import drawn_experiments
 from transformer_mb.random_streams import stream
 

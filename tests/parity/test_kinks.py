@@ -9,7 +9,7 @@ import pytest
 from transformer_mb.backends.numpy import BACKEND
 from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing.computations import compute
-from transformer_mb.parity.computing.kinks import near_kinks
+from transformer_mb.parity.computing.reference import near_kinks
 from transformer_mb.parity.rows.layers import layer_experiments
 from transformer_mb.parity.rows.training import Recording, make_job, stepwise_experiments
 from transformer_mb.parity.verdict import comparison

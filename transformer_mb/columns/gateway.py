@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from threading import Event
+from typing import Any, NoReturn, TypeVar
 
 from ..errors import ParityError, WorkerError
 from ..extras import install_command
@@ -190,3 +193,37 @@ class Gateway:
         self.group.terminate(timeout=STOP_WITHIN)
         timer.cancel()
         self.kill()
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Began = Callable[[Gateway], None]
+
+
+def by_processes(work: Callable[[Item, Began], Result], items: Iterable[Item]) -> list[Result]:
+    """Return ``work`` of each item, in their order, done in as many threads at a time as there are processors.
+
+    It gives its second argument to each Gateway that it makes, as ``on_process``. An error of one, and Ctrl-C, is raised once
+    the processes of all are killed.
+    """
+    begun: list[Gateway] = []
+    abandoned = Event()
+
+    def began(gateway: Gateway) -> None:
+        begun.append(gateway)
+        if abandoned.is_set():
+            gateway.kill()
+            raise WorkerError("Nobody waits for this process any more.")
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        try:
+            answers = [pool.submit(work, item, began) for item in items]
+            for answer in as_completed(answers):  # the first error, whichever of them has it
+                answer.result()
+            return [answer.result() for answer in answers]
+        except BaseException:
+            abandoned.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            for gateway in begun:
+                gateway.kill()
+            raise

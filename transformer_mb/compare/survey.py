@@ -12,8 +12,7 @@ from pathlib import Path
 from ..built_in import BUILT_IN
 from ..columns.column import Column
 from ..columns.ending import TIMEOUT
-from ..columns.gateway import require_execnet
-from ..columns.several import Began, by_processes
+from ..columns.gateway import Began, by_processes, require_execnet
 from ..errors import ConfigError, WorkerError, listed
 from ..registry import installed
 from . import worker

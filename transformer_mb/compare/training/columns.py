@@ -9,8 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ...columns.column import Column
-from ...columns.gateway import Gateway, require_execnet
-from ...columns.several import Began, by_processes
+from ...columns.gateway import Began, Gateway, by_processes, require_execnet
 from ...registry import get_backend
 from .job import PreparedJob, TrainingJob
 from .runner import Asked, Run, Runner

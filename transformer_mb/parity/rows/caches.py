@@ -13,9 +13,8 @@ from ...random_streams import stream
 from ..computing.messages import Request, named, rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
-from .covering import CoveringArray, Row
 from .drawn_models import CONFIG
-from .drawn_values import LENGTHS, Random, model_weights
+from .drawn_values import LENGTHS, CoveringArray, Random, Row, model_weights
 from .model_cases import CONFIGS, ModelCase
 from .models import drawn_batch
 

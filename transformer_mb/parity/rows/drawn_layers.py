@@ -11,8 +11,7 @@ import numpy as np
 
 from ...config import CHOICES
 from ...random_streams import stream
-from .covering import CoveringArray, Row
-from .drawn_values import LENGTHS, NO_STEPS, VALUES, Random, lengths
+from .drawn_values import LENGTHS, NO_STEPS, VALUES, CoveringArray, Random, Row, lengths
 from .layer_cases import Case
 
 D, F = 8, 12

@@ -8,8 +8,7 @@ from typing import Any
 from ...config import CHOICES, TransformerConfig
 from ...errors import ConfigError
 from ...layer_options import DEFAULTS
-from .covering import CoveringArray, Row
-from .drawn_values import LENGTHS
+from .drawn_values import LENGTHS, CoveringArray, Row
 from .model_cases import ModelCase
 from .token_models import STEPS, Search
 

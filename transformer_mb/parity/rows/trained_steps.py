@@ -19,9 +19,8 @@ from ...trainer import SLOTS
 from ..computing.messages import Request, named, rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
-from .covering import CoveringArray, Row
 from .drawn_models import drawn_models
-from .drawn_values import model_weights, redrawn
+from .drawn_values import CoveringArray, Row, model_weights, redrawn
 from .model_cases import CONFIGS, OPTIMIZERS, ModelCase, OptimizerCase
 from .models import drawn_batch
 

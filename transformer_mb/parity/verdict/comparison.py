@@ -15,8 +15,8 @@ from ...errors import ParityError
 from ...rounding import rounded
 from ..cells import Ask, Cell, Result
 from ..computing import reference
-from ..computing.kinks import Unit, answer_with, crossed, near_kinks
 from ..computing.messages import OUTPUTS, Arrays, Request, before_rounding, computed_in, perturbed_copy, under
+from ..computing.reference import Unit, answer_with, crossed, near_kinks
 from ..computing.thresholds import TINY
 from ..ladder import LADDER
 from .answers import check_answer

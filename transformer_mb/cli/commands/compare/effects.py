@@ -30,8 +30,7 @@ def command(
     force: options.Force = False,
 ) -> None:
     """Swap each default that differs for another framework's, and train a small model with both: what bites comes first."""
-    from ....compare.training.effects import chosen, effects, record
-    from ....compare.training.effects_page import page
+    from ....compare.training.effects import chosen, effects, page, record
     from ....registry import requested_name
     from ...counting import Counting
 
@@ -45,7 +44,7 @@ def command(
 
 
 def show(study: Study) -> None:
-    from ....compare.training.effects_page import table
+    from ....compare.training.effects import table
 
     table(study).show()
     print(
