@@ -1,4 +1,4 @@
-"""Swaps one default at a time and trains every pair of arms, seed by seed; the file of what was measured, and docs/EFFECTS.md."""
+"""Swaps one default at a time and trains every pair of arms, seed by seed; the file of what was measured, and its page."""
 
 from __future__ import annotations
 
