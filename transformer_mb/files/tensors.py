@@ -7,6 +7,7 @@ import json
 import stat
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -86,7 +87,8 @@ def read_tensor_file(path: Path) -> TensorFile:
     try:
         if 8 + length > LONGEST_HEADER:
             raise ValueError(f"its header must have at most {LONGEST_HEADER} bytes, but it has {length}")
-        entries = deserialize(data)  # checks names, shapes and places; the metadata it keeps to itself
+        # It checks names, shapes and places, in an order that differs from run to run, and keeps the metadata to itself.
+        entries = sorted(deserialize(data), key=itemgetter(0))
         metadata = json.loads(data[8 : 8 + length]).get("__metadata__") or {}
         dtypes = {name: str(entry["dtype"]) for name, entry in entries}
         arrays = {name: _array(name, entry["data"], dtypes[name], entry["shape"]) for name, entry in entries}
