@@ -26,7 +26,10 @@ def test_a_long_line_raises_in_python_unless_told_otherwise(trained, translator,
         translator.translate([lines[0], LONG])
     for too_long, expected in (("cut", translator.translate(" ".join(LONG.split()[:29]))), ("skip", "")):
         tolerant = tmb.Translator.load(trained, too_long=too_long)
+        heard = []
+        tolerant.on_long = lambda number, count, heard=heard: heard.append((number, count))
         assert tolerant.translate([lines[0], LONG]) == [translator.translate(lines[0]), expected]
+        assert heard == [(2, len(LONG.split()))] and tolerant.excess([lines[0], LONG]) == {1: len(LONG.split())}
     with pytest.raises(ConfigError, match="too_long must be one of stop, cut, skip, got 'drop'"):
         tmb.Translator.load(trained, too_long="drop")
 
