@@ -1,4 +1,4 @@
-"""The places that a training's settings name, and where it runs: as asked, then as it began.
+"""The places that a training's settings name, and where it runs: as requested, then as it began.
 
 They come from a command line, a file, a call, or trainer.json. What is no path would else be taken for nothing that was said,
 or end where a file is opened, without the option's name.
@@ -47,11 +47,12 @@ def check_named_places(settings: Settings) -> None:
                 _check_path(name, table[name])
 
 
-def check_used(asked: Settings, settings: Settings, *, pairs: bool, validation: bool) -> None:
+def check_used(requested: Settings, settings: Settings, *, pairs: bool, validation: bool) -> None:
     """Refuse what is said of files where no file is read; raises ConfigError.
 
-    ``pairs`` and ``validation`` were handed over as such. What was ``asked`` now is looked at, with the files that ``settings``
-    name in all.
+    Args:
+        requested: what is looked at: the settings of this call. settings: all, with those that the training began with.
+        pairs, validation: whether these were handed over as such.
     """
     of_pairs = not pairs and bool(settings.data.get("source"))
     of_validation = not validation and bool(settings.data.get("validation"))
@@ -65,7 +66,7 @@ def check_used(asked: Settings, settings: Settings, *, pairs: bool, validation: 
         "bad_lines": (either, "data (--data)", "how a file is read"),
     }
     for name, (is_read, of, meaning) in needs.items():
-        if asked.data.get(name) and not is_read:
+        if requested.data.get(name) and not is_read:
             handed = validation if name == "validation_target" else pairs
             got = "pairs that were handed over" if handed else "none"
             raise ConfigError(f"{name} (--{name.replace('_', '-')}) is {meaning}: {of} must name that file, got {got}.")
@@ -86,19 +87,19 @@ def _check_path(name: str, value: Any) -> None:
 
 
 def log_places(
-    asked: Mapping[str, Any], begun: Mapping[str, Any], never: Iterable[str | None], *, goes_on: bool, **known: Any
+    requested: Mapping[str, Any], begun: Mapping[str, Any], never: Iterable[str | None], *, goes_on: bool, **known: Any
 ) -> LogPlaces:
     """Find out before any work where logs go, and what is wrong with that.
 
     Args:
-        asked, begun: the options of this call, and those that trainer.json holds: a place that only the latter names must hold
-            this training's log already, or nothing is written there.
+        requested, begun: the options of this call, and those that trainer.json holds: a place that only the latter names must
+            hold this training's log already, or nothing is written there.
         goes_on: the training may have begun before, whether or not it has saved anything.
         known: further fields of LogPlaces.
     Raises: DestinationError, ConfigError, OSError.
     """
     never, notes = list(never), []
-    places = {name: asked[name] for name in ("log", "tensorboard") if asked.get(name) is not None}
+    places = {name: requested[name] for name in ("log", "tensorboard") if requested.get(name) is not None}
     identity, unmarked = known["identity"], known.get("unmarked", False)
     for name, is_own in (("log", is_own_log), ("tensorboard", holds_own_events)):
         path = begun.get(name)
@@ -123,23 +124,23 @@ def log_places(
     return found
 
 
-def own_cache(asked: Mapping[str, Any], begun: Mapping[str, Any], notes: list[str]) -> str | None:
-    """The folder of the token cache: as asked, or the one that trainer.json names, where that holds entries of one."""
-    path = asked.get("cache") or begun.get("cache")
-    if path is None or asked.get("cache") or any(Path(path).glob(f"pairs-{'[0-9a-f]' * 64}")):
+def own_cache(requested: Mapping[str, Any], begun: Mapping[str, Any], notes: list[str]) -> str | None:
+    """The folder of the token cache: as requested, or the one that trainer.json names, where that holds entries of one."""
+    path = requested.get("cache") or begun.get("cache")
+    if path is None or requested.get("cache") or any(Path(path).glob(f"pairs-{'[0-9a-f]' * 64}")):
         return path
     notes.append(f"cache {path} does not hold what this training wrote: nothing is written there (--cache names a place)")
     return None
 
 
-def where(asked: Mapping[str, Any], before: Mapping[str, Any], backend: Backend | None) -> dict[str, Any]:
-    """Backend, device and dtype: as asked, then as training began, then as the environment says."""
+def where(requested: Mapping[str, Any], before: Mapping[str, Any], backend: Backend | None) -> dict[str, Any]:
+    """Backend, device and dtype: as requested, then as training began, then as the environment says."""
     if backend is not None:
         return {"backend": backend.name, "device": backend.device_name, "dtype": backend.dtype}
-    name = requested_name(asked.get("backend") or before.get("backend"))
+    name = requested_name(requested.get("backend") or before.get("backend"))
     before = before if name == before.get("backend") else {}
-    device = asked.get("device") or before.get("device")
-    return {"backend": name, "device": device, "dtype": asked.get("dtype") or before.get("dtype") or RUN_DEFAULTS["dtype"]}
+    device = requested.get("device") or before.get("device")
+    return {"backend": name, "device": device, "dtype": requested.get("dtype") or before.get("dtype") or RUN_DEFAULTS["dtype"]}
 
 
 def in_names(run: Mapping[str, Any], backend: Backend) -> dict[str, Any]:
