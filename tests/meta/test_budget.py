@@ -42,7 +42,7 @@ ROOMS = {
     "tests/distributed": (1_639, 21),
     "tests/errata": (180, 3),
     "tests/examples": (479, 8),
-    "tests/meta": (1_416, 20),
+    "tests/meta": (1_456, 21),
     "tests/native": (4_522, 38),
     "tests/parity": (5_141, 60),
     "tests/porting": (8_209, 56),
