@@ -13,7 +13,7 @@ from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.rows.drawn_tokens import DrawnTokens
 from transformer_mb.parity.rows.lives import life_experiments
-from transformer_mb.parity.rows.own_dropout import OwnDropout
+from transformer_mb.parity.rows.one_answer import OwnDropout
 
 
 @pytest.fixture(scope="module", params=["torch", pytest.param("numpy", marks=pytest.mark.long)])

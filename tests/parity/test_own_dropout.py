@@ -16,7 +16,7 @@ from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.making import batch_of
 from transformer_mb.parity.computing.mask_reading import UNREAD, read_masks
 from transformer_mb.parity.computing.messages import under
-from transformer_mb.parity.rows.own_dropout import OPTIONS, PARTS, ROWS, STEPS, OwnDropout
+from transformer_mb.parity.rows.one_answer import OPTIONS, PARTS, ROWS, STEPS, OwnDropout
 from transformer_mb.parity.verdict.independence import surprises
 
 

@@ -41,7 +41,7 @@ MAKERS = (
     ("fast_steps", "fast_experiments", ("whole_step", "eight_bits"), ("seed", "on_gpu")),
     ("fast_steps", "kernel_experiments", ("model",), ("seed", "on_gpu")),
     ("one_answer", "Repeat.made", ("repeated",), ("seed", "on_gpu")),
-    ("own_dropout", "OwnDropout.made", ("masks",), ("seed",)),
+    ("one_answer", "OwnDropout.made", ("masks",), ("seed",)),
     ("lives", "life_experiments", ("life",), ("seed", "on_gpu")),
     ("real_size", "real_size_experiments", ("model", "train", "decode"), ("seed",)),
     ("training", "stepwise_experiments", ("step",), ("recording",)),

@@ -1,6 +1,6 @@
 """Reads the numbers that a training step dropped, at all sites of a model, from the gradient of its weights alone.
 
-The model is made for it (``rows/own_dropout.py``): tokens stand at one place each, blocks add so little to what passes them
+The model is made for it (``rows/one_answer.py``): tokens stand at one place each, blocks add so little to what passes them
 that all of them see the embeddings, and attention is even. A gradient is then a sum over places of a factor that is known
 and one that is wanted, with more equations than places. What is dropped twice in a product is told apart by its sums, of
 which float64 holds every digit.

@@ -11,7 +11,7 @@ import numpy as np
 from ...backend import Backend
 from ...decoding.beam_search import ScoredIds
 from ...decoding.session import BeamSession
-from .plain_search import PlainSearch
+from .plain import PlainSearch
 
 
 class Mistaken:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +19,6 @@ from ...batch import Batch
 from ...decoding.beam_search import ScoredIds
 from ...registry import load_backend_class
 from ...trainer import Trainer
-from .plain_search import PlainSearch
 
 Masks = Mapping[str, np.ndarray]
 
@@ -122,3 +122,104 @@ def sinusoids(positions: int, width: int, interleaved: bool) -> np.ndarray:
             sine, cosine = (2 * pair, 2 * pair + 1) if interleaved else (pair, width // 2 + pair)
             table[position, sine], table[position, cosine] = math.sin(angle), math.cos(angle)
     return table
+
+
+LEAST = 1e-12  # the smallest attention whose logarithm is taken
+
+
+@dataclass(frozen=True)
+class Path:
+    """The tokens after the first, or the prompt, of one row; ``total``: the log-probability of what was chosen freely."""
+
+    row: int
+    ids: tuple[int, ...] = ()
+    total: float = 0.0
+
+
+@dataclass(frozen=True)
+class PlainSearch:
+    """A search as ``Searches`` makes it, of one model; ``beam`` is None for the most probable token at each step.
+
+    ``hurried`` makes a mistake, for negative controls: a row ends when no open hypothesis would score better if it ended now.
+    """
+
+    backend: Backend
+    model: Any
+    source: np.ndarray
+    lens: np.ndarray
+    max_steps: int
+    beam: int | None = None
+    length_penalty: float = 0.0
+    coverage_penalty: float = 0.0
+    prefixes: Sequence[Sequence[int]] | None = None
+    hurried: bool = False
+
+    def run(self) -> list[ScoredIds]:
+        """The best hypothesis of each row, without its end."""
+        rows = range(len(self.source))
+        open_paths = {row: [Path(row)] for row in rows}
+        ended: dict[int, list[tuple[float, Path]]] = {row: [] for row in rows}
+        while alive := [path for paths in open_paths.values() for path in paths]:
+            log_probs, covered = self._pass(alive)
+            grown: dict[int, list[Path]] = {row: [] for row in rows}
+            for path, numbers, cover in zip(alive, log_probs, covered, strict=True):
+                for child in self._children(path, numbers):
+                    if child.ids[-1] == self.model.config.eos_id or len(child.ids) == self.max_steps:
+                        ended[child.row].append((child.total / self._penalty(child) + cover, child))
+                    else:
+                        grown[child.row].append(child)
+            # A sort keeps the order of what is equal: that of the better parent first, then that of the lower id.
+            open_paths = {row: sorted(grown[row], key=lambda one: -one.total)[: self.beam or 1] for row in rows}
+            if self.hurried:
+                open_paths = {row: paths for row, paths in open_paths.items() if not self._is_over(ended[row], paths)}
+        return [self._scored(*max(ended[row], key=lambda found: found[0])) for row in rows]  # of equal ones the first
+
+    def _children(self, path: Path, log_probs: np.ndarray) -> list[Path]:
+        """Extend by the best tokens, one more than hypotheses go on, since one may be the end; or by the forced token."""
+        forced = self._forced(path)
+        if len(path.ids) < len(forced):
+            return [Path(path.row, (*path.ids, forced[len(path.ids)]))]
+        best = sorted(range(len(log_probs)), key=lambda token: -log_probs[token])[: 1 if self.beam is None else self.beam + 1]
+        paths = [Path(path.row, (*path.ids, token), path.total + float(log_probs[token])) for token in best]
+        return [child for child in paths if child.total > -math.inf]
+
+    def _forced(self, path: Path) -> Sequence[int]:
+        return self.prefixes[path.row] if self.prefixes else ()
+
+    def _penalty(self, path: Path) -> float:
+        return float(((5 + len(path.ids) - len(self._forced(path))) / 6) ** self.length_penalty)
+
+    def _is_over(self, ended: list[tuple[float, Path]], paths: list[Path]) -> bool:
+        best = max((score for score, _ in ended), default=-math.inf)
+        return all(best >= path.total / self._penalty(path) for path in paths)
+
+    def _scored(self, score: float, path: Path) -> ScoredIds:
+        ids = list(path.ids)
+        return ScoredIds(ids[:-1] if ids[-1] == self.model.config.eos_id else ids, score, path.total)
+
+    def _pass(self, paths: Sequence[Path]) -> tuple[np.ndarray, list[float]]:
+        """[paths, V]: the log-probabilities of what may follow each; and what the coverage penalty adds to an end now."""
+        config, rows = self.model.config, [path.row for path in paths]
+        fed = [[*self._first(path.row), *path.ids] for path in paths]
+        target = np.zeros((len(fed), max(map(len, fed))), np.int64)  # no token sees what comes after it
+        for line, ids in zip(target, fed, strict=True):
+            line[: len(ids)] = ids
+        source, lens = (self.source[rows], self.lens[rows]) if config.has_encoder else (None, None)
+        logits = self.backend.logits(self.model, source, target, lens)
+        last = np.array([line[len(ids) - 1] for line, ids in zip(logits, fed, strict=True)], np.float64)
+        last[:, list(config.suppress_ids)] = -np.inf
+        last -= last.max(axis=1, keepdims=True)
+        log_probs = last - np.log(np.exp(last).sum(axis=1, keepdims=True))
+        if not self.coverage_penalty:
+            return log_probs, [0.0] * len(paths)
+        attention = self.backend.attention(self.model, source, target, lens)["decoder_cross"][-1].mean(axis=1)  # [paths, T, S]
+        return log_probs, [self._covered(one[: len(ids)], row) for one, ids, row in zip(attention, fed, rows, strict=True)]
+
+    def _covered(self, attention: np.ndarray, row: int) -> float:
+        """Wu et al. 2016, equation 14."""
+        attended = attention.sum(axis=0)[: int(self.lens[row])]
+        return self.coverage_penalty * sum(math.log(min(max(float(one), LEAST), 1.0)) for one in attended)
+
+    def _first(self, row: int) -> list[int]:
+        config = self.model.config
+        return [config.start_id] if config.has_encoder else self.source[row, : int(self.lens[row])].tolist()
