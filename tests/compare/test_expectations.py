@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from transformer_mb.cli.commands.compare.behaviours import show
+from transformer_mb.cli.commands.compare.behaviours import show_standings
 from transformer_mb.compare.expectations import FILE, accept, expected, standing, standings
 from transformer_mb.compare.facts import Fact, same
 from transformer_mb.compare.words import complaint
@@ -97,5 +97,5 @@ def test_an_earlier_run_that_nothing_can_be_compared_with_is_refused(kind, fails
 
 
 def test_what_an_earlier_run_says_moves_no_cursor(capsys):
-    show([standing(fact(1e-3), {"value": "\x1b[2J\ud800[/]", "since": "2.13"})])
+    show_standings([standing(fact(1e-3), {"value": "\x1b[2J\ud800[/]", "since": "2.13"})])
     assert f"{EPSILON}: \\x1b[2J\\ud800[/] was measured with 2.13, 2.14 has 0.001.\n" in capsys.readouterr().out

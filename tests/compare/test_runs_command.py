@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_mb.cli.commands.compare.runs import parsed_seeds, show
+from transformer_mb.cli.commands.compare.runs import parsed_seeds, show_comparison
 from transformer_mb.cli.main import main
 from transformer_mb.compare.training import job
 from transformer_mb.compare.training.comparison import read_comparison
@@ -85,6 +85,6 @@ def test_what_it_refuses(short, options, words, capsys):
 
 
 def test_a_wide_table_fits(capsys):
-    show(read_comparison(RECORDED))
+    show_comparison(read_comparison(RECORDED))
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= WIDEST and "…" not in shown

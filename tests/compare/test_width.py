@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from transformer_mb.cli.commands.compare.behaviours import show
+from transformer_mb.cli.commands.compare.behaviours import show_standings
 from transformer_mb.compare.expectations import standings
 from transformer_mb.compare.records import read_facts
 from transformer_mb.reports.table import WIDEST, table_console
@@ -27,6 +27,6 @@ def test_the_table_of_all_facts_fits(monkeypatch, capsys, columns, request):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", str(columns))
     facts = read_facts(request.config.rootpath / "benchmarks" / "results" / "behaviours.json")
-    show(standings(facts))
+    show_standings(standings(facts))
     table = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()[:-1]
     assert len(table) > 300 and max(map(len, table)) <= columns

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from transformer_mb.built_in import BUILT_IN
-from transformer_mb.cli.commands.parity.screen import show
+from transformer_mb.cli.commands.parity.screen import show_outcome
 from transformer_mb.parity.cells import FAILED, PASSED, Result
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.outcome import Outcome
@@ -38,7 +38,7 @@ def test_a_narrow_terminal_shows_every_figure(width):
 
 @pytest.mark.parametrize(("labels", "alone"), [(["numpy"], True), (["numpy", "numpy@old"], True), (["numpy", "torch"], False)])
 def test_numpy_alone_is_called_no_proof(labels, alone, capsys):
-    show(Outcome(results=results(PASSED, *labels)), labels, False, 7)
+    show_outcome(Outcome(results=results(PASSED, *labels)), labels, False, 7)
     shown = capsys.readouterr().out
     assert ("NumPy was held to itself alone: no proof" in shown) == alone
     assert ("Of these, 2 cells are NumPy's, whose code the reference is too." in shown) != alone
@@ -51,7 +51,7 @@ def test_a_backend_that_is_numpy_under_another_name_is_called_so(capsys):
     for experiment in layer_experiments("float64", 0)[:16]:
         for label, name in (("numpy", "numpy"), ("own", "numpy"), ("torch", "torch")):
             found += experiment.run(label, partial(compute, load_backend_class(name)(dtype="float64")))
-    show(Outcome(results=found), ["numpy", "own", "torch"], False)
+    show_outcome(Outcome(results=found), ["numpy", "own", "torch"], False)
     printed = capsys.readouterr().out
     cells = sum(result.backend == "own" for result in found)
     sentence = f"own: answers equal the reference's to the bit in {cells} of {cells} cells of float64"

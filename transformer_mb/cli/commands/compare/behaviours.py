@@ -18,18 +18,15 @@ if TYPE_CHECKING:
     from ....compare.expectations import Standing
 
 NAME = "behaviours"
-Against = Annotated[Path | None, option("--against", "Compare with this earlier --json, not what is expected.")]
-Pythons = Annotated[list[str] | None, option("--python", "NAME@LABEL=INTERPRETER adds a column.")]
-Accept = Annotated[bool, option("--accept", "Expect from now on what is measured here.")]
 
 
 def command(
     backends: options.Backends = None,
     only: Annotated[str, options.only("Probes")] = "*",
-    against: Against = None,
-    python: Pythons = None,
+    against: Annotated[Path | None, option("--against", "Compare with this earlier --json, not what is expected.")] = None,
+    python: Annotated[list[str] | None, option("--python", "NAME@LABEL=INTERPRETER adds a column.")] = None,
     device: options.Devices = None,
-    accept: Accept = False,
+    accept: Annotated[bool, option("--accept", "Expect from now on what is measured here.")] = False,
     json_file: options.JsonFile = None,
     markdown: Annotated[Path | None, options.markdown("every fact with its meaning")] = None,
     force: options.Force = False,
@@ -59,7 +56,7 @@ def command(
     output.check()
     facts = behaviours(columns, only, timeout=timeout)
     stand = standings(facts, table)
-    show(stand)
+    show_standings(stand)
     output.write(record(facts), lambda: document(facts))
     if accept:
         expect(stand)
@@ -67,7 +64,7 @@ def command(
         raise typer.Exit(1)
 
 
-def show(standings: list[Standing]) -> None:
+def show_standings(standings: list[Standing]) -> None:
     """A table of the probes, each value with those that have it; then what changed."""
     from ....compare.words import by_probe, by_value, complaint, counted
 

@@ -15,15 +15,14 @@ if TYPE_CHECKING:
 SEEDS, FEWEST, STEPS = 12, 8, 100
 
 NAME = "effects"
-Backend = Annotated[
-    str | None, option("--backends", "--backend", "The one that trains both; else TRANSFORMER_MB_BACKEND, else numpy.")
-]
 
 
 def command(
     seeds: Annotated[int, option("--seeds", "Of weights, order and dropout.", min=FEWEST)] = SEEDS,
     only: Annotated[str, options.only("Effects")] = "*",
-    backend: Backend = None,
+    backend: Annotated[
+        str | None, option("--backends", "--backend", "The one that trains both; else TRANSFORMER_MB_BACKEND, else numpy.")
+    ] = None,
     steps: Annotated[int, option("--steps", "Of each training.", min=1)] = STEPS,
     json_file: options.JsonFile = None,
     markdown: Annotated[Path | None, options.markdown("the tables")] = None,
@@ -39,11 +38,11 @@ def command(
     output.check()
     with Counting() as counting:
         study = effects(seeds, only, requested_name(backend), steps, counting.tell)
-    show(study)
+    show_study(study)
     output.write(record(study), lambda: page(study))
 
 
-def show(study: Study) -> None:
+def show_study(study: Study) -> None:
     from ....compare.training.effects import table
 
     table(study).show()

@@ -20,22 +20,17 @@ if TYPE_CHECKING:
 NAME = "runs"
 SEEDS = re.compile(r"(?P<count>\d{1,4})|(?P<first>\d{1,6})-(?P<last>\d{1,6})")
 
-Seeds = Annotated[str, option("--seeds", "How many, or a range such as 0-11; 5 for a verdict, 30 to publish.")]
-Native = Annotated[bool, option("--native/--injected", "Own initializers, dropout, Adam and epsilon; or ours in all of them.")]
-Attribute = Annotated[bool, option("--attribute", "With --native: also name which own part makes a difference.")]
-Margin = Annotated[float, option("--margin", "Seed deviations that are no difference.")]
-Reference = Annotated[str, option("--reference", "What the others are compared with.")]
-Data = Annotated[Path | None, option("--data", "SOURCE TAB TARGET lines; else the demo's corpus.")]
-
 
 def command(
     backends: options.Backends = None,
-    seeds: Seeds = "12",
-    native: Native = False,
-    attribute: Attribute = False,
-    margin: Margin = 1.25,
-    reference: Reference = "numpy",
-    data: Data = None,
+    seeds: Annotated[str, option("--seeds", "How many, or a range such as 0-11; 5 for a verdict, 30 to publish.")] = "12",
+    native: Annotated[
+        bool, option("--native/--injected", "Own initializers, dropout, Adam and epsilon; or ours in all of them.")
+    ] = False,
+    attribute: Annotated[bool, option("--attribute", "With --native: also name which own part makes a difference.")] = False,
+    margin: Annotated[float, option("--margin", "Seed deviations that are no difference.")] = 1.25,
+    reference: Annotated[str, option("--reference", "What the others are compared with.")] = "numpy",
+    data: Annotated[Path | None, option("--data", "SOURCE TAB TARGET lines; else the demo's corpus.")] = None,
     json_file: options.JsonFile = None,
     markdown: Annotated[Path | None, options.markdown("the tables")] = None,
     force: options.Force = False,
@@ -66,7 +61,7 @@ def command(
         timeout=timeout,
         progress=lambda run: print(f"{run.column}, seed {run.seed}: {run.user_seconds:.1f} s", file=sys.stderr, flush=True),
     )
-    show(found)
+    show_comparison(found)
     output.write(found.to_dict(), lambda: document(found))
     if not native and DIFFERENT in map(found.verdict, found.columns):
         raise typer.Exit(1)
@@ -84,7 +79,7 @@ def parsed_seeds(text: str) -> list[int]:
     return list(range(int(match["first"]), int(match["last"]) + 1))
 
 
-def show(found: Comparison) -> None:
+def show_comparison(found: Comparison) -> None:
     """Print the tables, then what they come to."""
     from ....compare.training.runs_page import left_out, sentences, tables
 

@@ -14,17 +14,16 @@ if TYPE_CHECKING:
     from ....compare.installed.measuring import Versions
 
 NAME = "versions"
-Columns = Annotated[list[str] | None, argument("[COLUMN...]", "NAME, or NAME@LABEL=INTERPRETER: as --backends and --python.")]
-Pythons = Annotated[list[str] | None, option("--python", "NAME@LABEL=INTERPRETER adds a column.")]
-Cases = Annotated[str | None, option("--cases", "Cells of the parity matrix by id.")]
 
 
 def command(
-    columns: Columns = None,
+    columns: Annotated[
+        list[str] | None, argument("[COLUMN...]", "NAME, or NAME@LABEL=INTERPRETER: as --backends and --python.")
+    ] = None,
     backends: options.Backends = None,
-    python: Pythons = None,
+    python: Annotated[list[str] | None, option("--python", "NAME@LABEL=INTERPRETER adds a column.")] = None,
     only: Annotated[str, options.only("Probes")] = "*",
-    cases: Cases = None,
+    cases: Annotated[str | None, option("--cases", "Cells of the parity matrix by id.")] = None,
     json_file: options.JsonFile = None,
     markdown: Annotated[Path | None, options.markdown("the tables")] = None,
     force: options.Force = False,
@@ -48,11 +47,11 @@ def command(
     output.check()
     with Counting() as counting:
         comparison = versions(specs, only, cases or CELLS, timeout, counting.tell)
-    show(comparison)
+    show_versions(comparison)
     output.write(record(comparison), lambda: page([comparison]))
 
 
-def show(comparison: Versions) -> None:
+def show_versions(comparison: Versions) -> None:
     """Print what differs first."""
     from ....compare.installed.page import summary, table
 

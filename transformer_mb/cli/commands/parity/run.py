@@ -64,7 +64,7 @@ def command(
     from ....parity.selection import WHOLE, Selection, part_of
     from ....registry import entries
     from ...reporting import ended_cleanly
-    from .screen import Progress, show
+    from .screen import Progress, show_outcome
     from .sweep import check_json, read_sweep, run_sweep, tell_findings
 
     if sweeping.wanted:
@@ -97,7 +97,7 @@ def command(
             outcome, _ = run_matrix(
                 columns, selection, plan=plan, timeout=timeout, jobs=jobs, progress=progress, dump=files.dump
             )
-        show(outcome, [column.label for column in columns], every_case, seed)
+        show_outcome(outcome, [column.label for column in columns], every_case, seed)
         settings: dict[str, Any] = {
             "seed": seed,
             "cases": selection.cases,

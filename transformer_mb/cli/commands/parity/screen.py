@@ -51,7 +51,7 @@ class Progress(Counting, Watcher):
         return f"{done:,} of {counted(total, 'cell')}, {failed:,} failed, {time.monotonic() - self.began:.0f} s"
 
 
-def show(outcome: Outcome, labels: Sequence[str], every_case: bool, seed: int = 0) -> None:
+def show_outcome(outcome: Outcome, labels: Sequence[str], every_case: bool, seed: int = 0) -> None:
     from ....parity.notable import sentence, sentences
     from ....parity.outcome import is_own
     from ....parity.report import interruption, of_numpy, table
