@@ -12,7 +12,7 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 ROOMS = {
     "transformer_mb": (3_607, 34),
     "transformer_mb/checkpoint": (776, 6),
-    "transformer_mb/cli": (3_059, 36),
+    "transformer_mb/cli": (3_049, 36),
     "transformer_mb/compare": (7_950, 80),
     "transformer_mb/data": (3_033, 20),
     "transformer_mb/decoding": (919, 11),
