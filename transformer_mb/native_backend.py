@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -194,6 +194,72 @@ class NativeBackend(Backend):
 
     def start_beam(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False) -> BeamSession:
         return self._beam_decoder(model, self._native_inputs(inputs), max_steps, beam, attend)
+
+
+class TapedBackend(NativeBackend):
+    """A backend whose framework remembers what it computes, and differentiates that."""
+
+    @staticmethod
+    @abstractmethod
+    def _is_float(leaf: Any) -> bool:
+        """Tell whether a leaf is a tensor of floats, by which one may differentiate."""
+
+    @abstractmethod
+    def _taped(
+        self, layer: Any, compute: Callable[[], Any], watched: Sequence[Any], cotangent: Any, training: bool
+    ) -> tuple[Any, Sequence[Any], dict[str, np.ndarray]]:
+        """Compute in this mode, and differentiate sum(output * cotangent), or with None the sum of the output.
+
+        Returns: the output, the gradients of what is watched, and those of the layer's parameters by canonical name.
+        """
+
+    def _differentiate(
+        self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
+    ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
+        def compute() -> Any:
+            output = self._call(layer, inputs, options, training)
+            return output[0] if isinstance(output, tuple) else output
+
+        watched = [leaf for leaf in leaves(inputs) if self._is_float(leaf)]
+        output, gradients, by_name = self._taped(layer, compute, watched, cotangent, training)
+        return output, {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=True)}, by_name
+
+    def run_loss_and_gradients(
+        self, model: Any, batch: Batch, loss: Any, dropout_masks: Masks
+    ) -> tuple[float, dict[str, np.ndarray]]:
+        source, valid_lens, target_in, target_out, target_valid_lens = map(self._tensor, batch)
+        training = dropout_masks is not None
+
+        def compute() -> Any:
+            logits, _ = self._call(model, (source, target_in, valid_lens), {}, training)
+            return loss(logits, target_out, target_valid_lens)
+
+        with self._injected_dropout(model, dropout_masks):
+            losses, _, by_name = self._taped(model, compute, [], None, training)
+        return float(self._numpy(losses).sum()), by_name
+
+
+@contextmanager
+def in_mode(
+    layer: Any, training: bool, parts_in: Callable[[Any, bool], list[Any]], switch: Callable[[Any, bool], Any]
+) -> Iterator[None]:
+    """Inside, a layer trains or evaluates; afterwards each part is in its own mode. Plain functions have none.
+
+    Args:
+        parts_in: from a layer and a mode to all parts in it. switch: puts a layer and all of its parts into a mode.
+    """
+    before = getattr(layer, "training", training)
+    if before == training:
+        yield
+        return
+    others = parts_in(layer, training)
+    switch(layer, training)
+    try:
+        yield
+    finally:
+        switch(layer, before)
+        for part in others:
+            part.training = training
 
 
 def _encode(model: Any, source: Any, valid_lens: Any, token_types: Any) -> Any:

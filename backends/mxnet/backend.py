@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -11,19 +11,16 @@ import numpy as np
 from mxnet import autograd, gluon
 from mxnet import np as mnp
 
-from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
-from transformer_mb.native_backend import NativeBackend
+from transformer_mb.native_backend import TapedBackend
 from transformer_mb.native_parameters import by_name
-from transformer_mb.trees import leaves
 
 from . import model, weights
-from .dropout import injected_dropout
 from .shortcuts.threads import suit
 from .trainer import MXNetTrainer
 
 
-class MXNetBackend(NativeBackend, package=__package__):
+class MXNetBackend(TapedBackend, package=__package__):
     name = "mxnet"
     # float16 products fail on the CPU, asynchronously; bfloat16 arrays cannot be made from or read as NumPy's.
     dtypes = ("float32", "float64")
@@ -81,31 +78,22 @@ class MXNetBackend(NativeBackend, package=__package__):
     def _running(self, layer: Any, training: bool = False) -> AbstractContextManager[Any]:
         return autograd.pause(train_mode=training)
 
-    def _differentiate(
-        self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
-    ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
-        watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, mnp.ndarray) and np.dtype(leaf.dtype).kind == "f"]
+    @staticmethod
+    def _is_float(leaf: Any) -> bool:
+        return isinstance(leaf, mnp.ndarray) and np.dtype(leaf.dtype).kind == "f"
+
+    def _taped(
+        self, layer: Any, compute: Callable[[], Any], watched: Sequence[Any], cotangent: Any, training: bool
+    ) -> tuple[Any, Sequence[Any], dict[str, np.ndarray]]:
         for leaf in watched:
             leaf.attach_grad()
         parameters = weights.named_parameters(layer)
         with _differentiable(parameters):
             with autograd.record(training):
-                output = layer(*inputs, **options)
-                output = output[0] if isinstance(output, tuple) else output
+                output = compute()
             output.backward(cotangent)
-            return output, {id(leaf): leaf.grad for leaf in watched}, _gradients(parameters)
-
-    def run_loss_and_gradients(
-        self, model: model.EncoderDecoder, batch: Batch, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
-    ) -> tuple[float, dict[str, np.ndarray]]:
-        source, valid_lens, target_in, target_out, target_valid_lens = map(self._tensor, batch)
-        parameters = weights.named_parameters(model)
-        with _differentiable(parameters):
-            with autograd.record(dropout_masks is not None), injected_dropout(model, dropout_masks):
-                logits, _ = model(source, target_in, valid_lens)
-                total = loss(logits, target_out, target_valid_lens).sum()
-            total.backward()
-            return total.item(), _gradients(parameters)
+            gradients = [parameter.holder.grad() for parameter in parameters.values()]
+            return output, [leaf.grad for leaf in watched], by_name(parameters, gradients)
 
 
 @contextmanager
@@ -123,7 +111,3 @@ def _differentiable(parameters: Mapping[str, weights.Parameter]) -> Iterator[Non
     finally:
         for holder in frozen:
             holder.grad_req = "null"
-
-
-def _gradients(parameters: Mapping[str, weights.Parameter]) -> dict[str, np.ndarray]:
-    return by_name(parameters, [parameter.holder.grad() for parameter in parameters.values()])

@@ -10,7 +10,7 @@ import numpy as np
 
 from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
-from transformer_mb.native_backend import NativeBackend
+from transformer_mb.native_backend import NativeBackend, in_mode
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import leaves
 
@@ -83,7 +83,7 @@ class NumPyBackend(NativeBackend, package=__package__):
 
     @contextmanager
     def _running(self, layer: Any, training: bool = False) -> Iterator[None]:
-        with no_gradients(), _mode(layer, training):
+        with no_gradients(), in_mode(layer, training, _parts_in, _set_mode):
             yield
 
     def _differentiate(
@@ -91,7 +91,7 @@ class NumPyBackend(NativeBackend, package=__package__):
     ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
         layer = layer if isinstance(layer, Layer) else _Function(layer)
         layer.zero_gradients()
-        with _mode(layer, training):
+        with in_mode(layer, training, _parts_in, _set_mode):
             output = layer(*inputs, **options)
         output = output[0] if isinstance(output, tuple) else output
         output = output.copy()  # backward may write over what forward made
@@ -108,7 +108,7 @@ class NumPyBackend(NativeBackend, package=__package__):
     ) -> tuple[float, dict[str, np.ndarray]]:
         source, valid_lens, target_in, target_out, target_valid_lens = batch
         model.zero_gradients()
-        with _mode(model, dropout_masks is not None), injected_dropout(model, dropout_masks):
+        with in_mode(model, dropout_masks is not None, _parts_in, _set_mode), injected_dropout(model, dropout_masks):
             logits, _ = model(source, target_in, valid_lens)
         losses = loss(logits, target_out, target_valid_lens)
         model.backward(loss.backward(np.ones_like(losses)))
@@ -148,23 +148,6 @@ def _gradients(layer: Layer) -> dict[str, np.ndarray]:
     return by_name(parameters, [np.zeros_like(p.value) if gradient is None else gradient for p, gradient in pairs])
 
 
-@contextmanager
-def _mode(layer: Any, training: bool) -> Iterator[None]:
-    """Training or evaluation mode inside, afterwards each part's own; plain functions have none."""
-    before = getattr(layer, "training", training)
-    if before == training:
-        yield
-        return
-    others = _parts_in(layer, training)
-    layer.train(training)
-    try:
-        yield
-    finally:
-        layer.train(before)
-        for part in others:
-            part.training = training
-
-
 def _parts_in(layer: Layer, training: bool) -> list[Layer]:
     """Those in this mode. ``named_layers``, which spells their paths, would take three times as long."""
     found = [layer] if layer.training == training else []
@@ -172,3 +155,7 @@ def _parts_in(layer: Layer, training: bool) -> list[Layer]:
         if isinstance(value, Layer):
             found += _parts_in(value, training)
     return found
+
+
+def _set_mode(layer: Layer, training: bool) -> None:
+    layer.train(training)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -10,18 +10,15 @@ import numpy as np
 import paddle
 from paddle import Tensor, nn
 
-from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
-from transformer_mb.native_backend import NativeBackend
+from transformer_mb.native_backend import TapedBackend, in_mode
 from transformer_mb.native_parameters import by_name
-from transformer_mb.trees import leaves
 
 from . import model, weights
-from .dropout import injected_dropout
 from .trainer import PaddleTrainer
 
 
-class PaddleBackend(NativeBackend, package=__package__):
+class PaddleBackend(TapedBackend, package=__package__):
     name = "paddle"
     # Paddle's CPU kernels for bfloat16 and float16 lack matmul, softmax and layer_norm among others.
     dtypes = ("float32", "float64")
@@ -83,45 +80,31 @@ class PaddleBackend(NativeBackend, package=__package__):
         with paddle.no_grad(), self._mode(layer, training):
             yield
 
-    def _differentiate(
-        self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
-    ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
-        watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
+    @staticmethod
+    def _is_float(leaf: Any) -> bool:
+        return isinstance(leaf, Tensor) and leaf.is_floating_point()
+
+    def _taped(
+        self, layer: Any, compute: Callable[[], Any], watched: Sequence[Any], cotangent: Any, training: bool
+    ) -> tuple[Any, Sequence[Any], dict[str, np.ndarray]]:
         for leaf in watched:
             leaf.stop_gradient = False
         parameters = weights.named_parameters(layer)
         with self._mode(layer, training):
-            output = layer(*inputs, **options)
-            output = output[0] if isinstance(output, tuple) else output
+            output = compute()
             tensors = [*watched, *(parameter.value for parameter in parameters.values())]
             gradients = weights.gradients(output, tensors, cotangent)
-        by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=False)}
-        return output, by_leaf, by_name(parameters, gradients[len(watched) :])
-
-    def run_loss_and_gradients(
-        self, model: model.EncoderDecoder, batch: Batch, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
-    ) -> tuple[float, dict[str, np.ndarray]]:
-        source, valid_lens, target_in, target_out, target_valid_lens = map(self._tensor, batch)
-        parameters = weights.named_parameters(model)
-        with self._mode(model, dropout_masks is not None), injected_dropout(model, dropout_masks):
-            logits, _ = model(source, target_in, valid_lens)
-            total = loss(logits, target_out, target_valid_lens).sum()
-            gradients = weights.gradients(total, [parameter.value for parameter in parameters.values()])
-        return total.item(), by_name(parameters, gradients)
+        return output, gradients[: len(watched)], by_name(parameters, gradients[len(watched) :])
 
     @contextmanager
     def _mode(self, layer: Any, training: bool) -> Iterator[None]:
-        """On this device, and in training or evaluation mode; afterwards each part in its own. Plain functions have no mode."""
-        with paddle.device.device_guard(self.device):
-            before = getattr(layer, "training", training)
-            if before == training:
-                yield
-                return
-            others = [part for part in layer.sublayers() if part.training == training]
-            (layer.train if training else layer.eval)()
-            try:
-                yield
-            finally:
-                (layer.train if before else layer.eval)()
-                for part in others:
-                    part.training = training
+        with paddle.device.device_guard(self.device), in_mode(layer, training, _parts_in, _set_mode):
+            yield
+
+
+def _parts_in(layer: nn.Layer, training: bool) -> list[nn.Layer]:
+    return [part for part in layer.sublayers() if part.training == training]
+
+
+def _set_mode(layer: nn.Layer, training: bool) -> None:
+    (layer.train if training else layer.eval)()

@@ -10,18 +10,15 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
-from transformer_mb.native_backend import NativeBackend
+from transformer_mb.native_backend import TapedBackend
 from transformer_mb.native_parameters import by_name
-from transformer_mb.trees import leaves
 
 from . import model, weights
-from .dropout import injected_dropout
 from .trainer import TensorFlowTrainer
 
 
-class TensorFlowBackend(NativeBackend, package=__package__):
+class TensorFlowBackend(TapedBackend, package=__package__):
     name = "tensorflow"
     dtypes = ("float32", "float64", "bfloat16", "float16")
     own_types = (tf.DType,)
@@ -73,33 +70,18 @@ class TensorFlowBackend(NativeBackend, package=__package__):
         mode = {"training": training} if isinstance(layer, keras.layers.Layer) else {}
         return layer(*inputs, **options, **mode)
 
-    def _differentiate(
-        self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
-    ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
-        watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, tf.Tensor) and leaf.dtype.is_floating]
+    @staticmethod
+    def _is_float(leaf: Any) -> bool:
+        return isinstance(leaf, tf.Tensor) and leaf.dtype.is_floating
+
+    def _taped(
+        self, layer: Any, compute: Callable[[], Any], watched: Sequence[Any], cotangent: Any, training: bool
+    ) -> tuple[Any, Sequence[Any], dict[str, np.ndarray]]:
         parameters = weights.named_variables(layer)
         with tf.device(self.device), tf.GradientTape() as tape:
             tape.watch(watched)
-            output = self._call(layer, inputs, options, training)
-            output = output[0] if isinstance(output, tuple) else output
+            output = compute()
         tensors = [*watched, *(parameter.value for parameter in parameters.values())]
-        gradients = _gradients(tape, output, tensors, tf.cast(cotangent, output.dtype))
-        by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=False)}
-        return output, by_leaf, by_name(parameters, gradients[len(watched) :])
-
-    def run_loss_and_gradients(
-        self, model: model.EncoderDecoder, batch: Batch, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
-    ) -> tuple[float, dict[str, np.ndarray]]:
-        source, valid_lens, target_in, target_out, target_valid_lens = map(self._tensor, batch)
-        parameters = weights.named_variables(model)
-        with tf.device(self.device), tf.GradientTape() as tape, injected_dropout(model, dropout_masks):
-            logits, _ = model(source, target_in, valid_lens, training=dropout_masks is not None)
-            total = tf.reduce_sum(loss(logits, target_out, target_valid_lens))
-        tensors = [parameter.value for parameter in parameters.values()]
-        return float(total), by_name(parameters, _gradients(tape, total, tensors))
-
-
-def _gradients(
-    tape: tf.GradientTape, output: tf.Tensor, tensors: Sequence[tf.Tensor], cotangent: tf.Tensor | None = None
-) -> list[tf.Tensor]:
-    return tape.gradient(output, tensors, cotangent, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        cotangent = None if cotangent is None else tf.cast(cotangent, output.dtype)
+        gradients = tape.gradient(output, tensors, cotangent, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        return output, gradients[: len(watched)], by_name(parameters, gradients[len(watched) :])

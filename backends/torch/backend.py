@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,20 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
-from transformer_mb.native_backend import NativeBackend
+from transformer_mb.native_backend import TapedBackend, in_mode
 from transformer_mb.native_parameters import by_name
-from transformer_mb.trees import leaves
 
 from . import model, settings
-from .dropout import injected_dropout
 from .shortcuts.int8 import to_int8
 from .trainer import TorchTrainer
 from .weights import Parameter, named_parameters
 
 
-class TorchBackend(NativeBackend, package=__package__):
+class TorchBackend(TapedBackend, package=__package__):
     name = "torch"
     dtypes = ("float32", "float64", "bfloat16", "float16")
     own_types = (torch.dtype, torch.device)
@@ -76,51 +73,25 @@ class TorchBackend(NativeBackend, package=__package__):
 
     @contextmanager
     def _running(self, layer: Any, training: bool = False) -> Iterator[None]:
-        with torch.no_grad(), _mode(layer, training):
+        with torch.no_grad(), in_mode(layer, training, _parts_in, _set_mode):
             yield
 
-    def _differentiate(
-        self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
-    ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
-        watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
+    @staticmethod
+    def _is_float(leaf: Any) -> bool:
+        return isinstance(leaf, Tensor) and leaf.is_floating_point()
+
+    def _taped(
+        self, layer: Any, compute: Callable[[], Any], watched: Sequence[Any], cotangent: Any, training: bool
+    ) -> tuple[Any, Sequence[Any], dict[str, np.ndarray]]:
         for leaf in watched:
             leaf.requires_grad_()
         parameters = named_parameters(layer)
-        with _mode(layer, training):
-            output = layer(*inputs, **options)
-            output = output[0] if isinstance(output, tuple) else output
+        with in_mode(layer, training, _parts_in, _set_mode):
+            output = compute()
         tensors = [*watched, *(parameter.value for parameter in parameters.values())]
-        gradients = torch.autograd.grad(output, tensors, cotangent.to(output.dtype), materialize_grads=True)
-        by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=False)}
-        return output, by_leaf, by_name(parameters, gradients[len(watched) :])
-
-    def run_loss_and_gradients(
-        self, model: model.EncoderDecoder, batch: Batch, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
-    ) -> tuple[float, dict[str, np.ndarray]]:
-        source, valid_lens, target_in, target_out, target_valid_lens = map(self._tensor, batch)
-        parameters = named_parameters(model)
-        with _mode(model, dropout_masks is not None), injected_dropout(model, dropout_masks):
-            logits, _ = model(source, target_in, valid_lens)
-        total = loss(logits, target_out, target_valid_lens).sum()
-        tensors = [parameter.value for parameter in parameters.values()]
-        return total.item(), by_name(parameters, torch.autograd.grad(total, tensors, materialize_grads=True))
-
-
-@contextmanager
-def _mode(layer: Any, training: bool) -> Iterator[None]:
-    """Training or evaluation mode inside, afterwards each part's own; plain functions have none."""
-    before = getattr(layer, "training", training)
-    if before == training:
-        yield
-        return
-    others = _parts_in(layer, training)
-    _set_mode(layer, training)
-    try:
-        yield
-    finally:
-        _set_mode(layer, before)
-        for part in others:
-            part.training = training
+        cotangent = torch.ones_like(output) if cotangent is None else cotangent.to(output.dtype)
+        gradients = torch.autograd.grad(output, tensors, cotangent, materialize_grads=True)
+        return output, gradients[: len(watched)], by_name(parameters, gradients[len(watched) :])
 
 
 def _parts_in(layer: nn.Module, training: bool) -> list[nn.Module]:
