@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
+from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.layer_calls import Called
@@ -130,7 +131,7 @@ class DotProductAttention(Called, nnx.Module):
         return _product(self.dropout(weights), values).astype(values.dtype)
 
 
-class MultiHeadAttention(Called, nnx.Module):
+class MultiHeadAttention(WeightsOfHeads, Called, nnx.Module):
     def __init__(
         self,
         key_size: int,
@@ -154,10 +155,6 @@ class MultiHeadAttention(Called, nnx.Module):
         self.W_k = linear(key_size, num_hiddens)
         self.W_v = linear(value_size, num_hiddens)
         self.W_o = linear(num_hiddens, num_hiddens)
-
-    @property
-    def attention_weights(self) -> Array | None:
-        return self.attention.attention_weights
 
     def project_keys_values(self, keys: Array, values: Array) -> tuple[Array, Array]:
         features("keys", keys, self.W_k)

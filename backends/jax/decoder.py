@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
+from transformer_mb.attention_weights import WeightsOfDecoder
 from transformer_mb.checks import check_batches, check_state
 from transformer_mb.config import check_count, check_sizes
 from transformer_mb.layer_calls import Called
@@ -82,7 +83,7 @@ class DecoderBlock(Called, nnx.Module):
         return X, [enc_outputs, enc_valid_lens, caches]
 
 
-class TransformerDecoder(SequenceEmbedding):
+class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
     def __init__(
         self,
         vocab_size: int,
@@ -114,12 +115,6 @@ class TransformerDecoder(SequenceEmbedding):
         self.blks = nnx.List([DecoderBlock(*sizes, dropout, i, use_bias, **block_options) for i in range(num_layers)])
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm, **created) if chosen.final_norm else None
         self.dense: Any = Linear(num_hiddens, vocab_size, use_bias=chosen.output_bias, **created)
-
-    @property
-    def attention_weights(self) -> list[list[Array | None]]:
-        own = [block.attention1.attention_weights for block in self.blks]
-        cross = [block.attention2.attention_weights for block in self.blks if block.attention2 is not None]
-        return [own, cross]
 
     def init_state(
         self,

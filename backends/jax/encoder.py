@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
+from transformer_mb.attention_weights import WeightsOfEncoder
 from transformer_mb.config import check_sizes
 from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
@@ -56,7 +57,7 @@ class EncoderBlock(Called, nnx.Module):
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))
 
 
-class TransformerEncoder(SequenceEmbedding):
+class TransformerEncoder(WeightsOfEncoder, SequenceEmbedding):
     def __init__(
         self,
         vocab_size: int,
@@ -85,10 +86,6 @@ class TransformerEncoder(SequenceEmbedding):
         block_options = {**chosen.of(BlockOptions), **created}
         self.blks = nnx.List([EncoderBlock(*sizes, dropout, use_bias, **block_options) for _ in range(num_layers)])
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm, **created) if chosen.final_norm else None
-
-    @property
-    def attention_weights(self) -> list[Array | None]:
-        return [block.attention.attention_weights for block in self.blks]
 
     def __call__(
         self,

@@ -13,6 +13,7 @@ from mxnet import autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
+from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.layer_options import AttentionOptions
@@ -145,7 +146,7 @@ class DotProductAttention(Block):
         return npx.batch_dot(self.dropout(weights), values)
 
 
-class MultiHeadAttention(Block):
+class MultiHeadAttention(WeightsOfHeads, Block):
     def __init__(
         self,
         key_size: int,
@@ -165,10 +166,6 @@ class MultiHeadAttention(Block):
         self.W_k = nn.Dense(num_hiddens, in_units=key_size, use_bias=use_bias, flatten=False)
         self.W_v = nn.Dense(num_hiddens, in_units=value_size, use_bias=use_bias, flatten=False)
         self.W_o = nn.Dense(num_hiddens, in_units=num_hiddens, use_bias=use_bias, flatten=False)
-
-    @property
-    def attention_weights(self) -> mnp.ndarray | None:
-        return self.attention.attention_weights
 
     def project_keys_values(self, keys: mnp.ndarray, values: mnp.ndarray) -> tuple[mnp.ndarray, mnp.ndarray]:
         features("keys", keys, self.W_k)

@@ -9,6 +9,7 @@ from mxnet import autograd
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
+from transformer_mb.attention_weights import WeightsOfDecoder
 from transformer_mb.checks import check_batches, check_state, per_step
 from transformer_mb.config import check_count, check_sizes
 from transformer_mb.layer_options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
@@ -83,7 +84,7 @@ class DecoderBlock(Block):
         return keys, values, length_mask(valid_lens, (keys.shape[0], 1, X.shape[1], keys.shape[2]), X)
 
 
-class TransformerDecoder(SequenceEmbedding):
+class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
     def __init__(
         self,
         vocab_size: int,
@@ -111,12 +112,6 @@ class TransformerDecoder(SequenceEmbedding):
             self.blks.add(DecoderBlock(*sizes, dropout, i, use_bias, **block_options))
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
         self.dense = nn.Dense(vocab_size, in_units=num_hiddens, use_bias=chosen.output_bias, flatten=False)
-
-    @property
-    def attention_weights(self) -> list[list[mnp.ndarray | None]]:
-        own = [block.attention1.attention_weights for block in self.blks]
-        cross = [block.attention2.attention_weights for block in self.blks if block.attention2 is not None]
-        return [own, cross]
 
     def init_state(
         self,

@@ -8,6 +8,7 @@ from typing import Unpack
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
+from transformer_mb.attention_weights import WeightsOfEncoder
 from transformer_mb.config import check_sizes
 from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
@@ -57,7 +58,7 @@ class EncoderBlock(Block):
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))
 
 
-class TransformerEncoder(SequenceEmbedding):
+class TransformerEncoder(WeightsOfEncoder, SequenceEmbedding):
     def __init__(
         self,
         vocab_size: int,
@@ -83,10 +84,6 @@ class TransformerEncoder(SequenceEmbedding):
         for _ in range(num_layers):
             self.blks.add(EncoderBlock(*sizes, dropout, use_bias, **chosen.of(BlockOptions)))
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
-
-    @property
-    def attention_weights(self) -> list[mnp.ndarray | None]:
-        return [block.attention.attention_weights for block in self.blks]
 
     def forward(
         self,

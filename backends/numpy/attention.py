@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.layer_options import AttentionOptions
@@ -177,7 +178,7 @@ def _join(arrays: Sequence[np.ndarray]) -> np.ndarray:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-class MultiHeadAttention(Layer):
+class MultiHeadAttention(WeightsOfHeads, Layer):
     """Where one array is queries, keys and values, or keys and values, its projections are one matrix product.
 
     ``backward`` then gives that array's whole gradient at its first place, and None at the others.
@@ -202,10 +203,6 @@ class MultiHeadAttention(Layer):
         self.W_v = Linear(value_size, num_hiddens, bias=use_bias)
         self.W_o = Linear(num_hiddens, num_hiddens, bias=use_bias)
         self._sources: list[_Projection] | None = None
-
-    @property
-    def attention_weights(self) -> np.ndarray | None:
-        return self.attention.attention_weights
 
     def _project(self, X: np.ndarray) -> Sequence[np.ndarray]:
         """Queries, keys and values [B, H, T, D/H] of one array, for ``_attend_projected``."""

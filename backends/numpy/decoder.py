@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from transformer_mb.attention_weights import WeightsOfDecoder
 from transformer_mb.checks import check_batches, check_state, per_step
 from transformer_mb.config import check_count, check_sizes
 from transformer_mb.layer_options import AttentionOptions, Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
@@ -98,7 +99,7 @@ class DecoderBlock(Layer):
         return self.addnorm1.join(dX, self.attention1.backward(dY)[0]), d_enc_outputs
 
 
-class TransformerDecoder(SequenceEmbedding):
+class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
     def __init__(
         self,
         vocab_size: int,
@@ -126,12 +127,6 @@ class TransformerDecoder(SequenceEmbedding):
             self.blks.add_module(f"block{i}", DecoderBlock(*sizes, dropout, i, use_bias, **block_options))
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
         self.dense = Linear(num_hiddens, vocab_size, bias=chosen.output_bias)
-
-    @property
-    def attention_weights(self) -> list[list[np.ndarray | None]]:
-        own = [block.attention1.attention_weights for block in self.blks]
-        cross = [block.attention2.attention_weights for block in self.blks if block.attention2 is not None]
-        return [own, cross]
 
     def init_state(
         self,

@@ -7,6 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
+from transformer_mb.attention_weights import WeightsOfEncoder
 from transformer_mb.config import check_sizes
 from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
@@ -55,7 +56,7 @@ class EncoderBlock(Layer):
         return self.addnorm1.join(dX, self.attention.backward(dY)[0])
 
 
-class TransformerEncoder(SequenceEmbedding):
+class TransformerEncoder(WeightsOfEncoder, SequenceEmbedding):
     def __init__(
         self,
         vocab_size: int,
@@ -81,10 +82,6 @@ class TransformerEncoder(SequenceEmbedding):
         for i in range(num_layers):
             self.blks.add_module(f"block{i}", EncoderBlock(*sizes, dropout, use_bias, **chosen.of(BlockOptions)))
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
-
-    @property
-    def attention_weights(self) -> list[np.ndarray | None]:
-        return [block.attention.attention_weights for block in self.blks]
 
     def forward(
         self,

@@ -10,6 +10,7 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
+from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.layer_calls import Called
@@ -107,7 +108,7 @@ class DotProductAttention(Called, nn.Layer):
         return paddle.matmul(self.dropout(weights), values)
 
 
-class MultiHeadAttention(Called, nn.Layer):
+class MultiHeadAttention(WeightsOfHeads, Called, nn.Layer):
     def __init__(
         self,
         key_size: int,
@@ -127,10 +128,6 @@ class MultiHeadAttention(Called, nn.Layer):
         self.W_k = Linear(key_size, num_hiddens, bias_attr=use_bias)
         self.W_v = Linear(value_size, num_hiddens, bias_attr=use_bias)
         self.W_o = Linear(num_hiddens, num_hiddens, bias_attr=use_bias)
-
-    @property
-    def attention_weights(self) -> Tensor | None:
-        return self.attention.attention_weights
 
     def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         known_sizes("keys", keys)

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 from paddle import Tensor, nn
 
+from transformer_mb.attention_weights import WeightsOfDecoder
 from transformer_mb.checks import check_batches, check_state, per_step
 from transformer_mb.config import check_count, check_sizes
 from transformer_mb.layer_calls import Called
@@ -82,7 +83,7 @@ class DecoderBlock(Called, nn.Layer):
         return keys, values, length_mask(valid_lens, (keys.shape[0], 1, X.shape[1], keys.shape[2]), X)
 
 
-class TransformerDecoder(SequenceEmbedding):
+class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
     def __init__(
         self,
         vocab_size: int,
@@ -110,12 +111,6 @@ class TransformerDecoder(SequenceEmbedding):
             self.blks.add_sublayer(f"block{i}", DecoderBlock(*sizes, dropout, i, use_bias, **block_options))
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
         self.dense: nn.Layer = Linear(num_hiddens, vocab_size, bias_attr=chosen.output_bias)
-
-    @property
-    def attention_weights(self) -> list[list[Tensor | None]]:
-        own = [block.attention1.attention_weights for block in self.blks]
-        cross = [block.attention2.attention_weights for block in self.blks if block.attention2 is not None]
-        return [own, cross]
 
     def init_state(
         self,

@@ -7,6 +7,7 @@ from typing import Unpack
 
 from paddle import Tensor, nn
 
+from transformer_mb.attention_weights import WeightsOfEncoder
 from transformer_mb.config import check_sizes
 from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
@@ -51,7 +52,7 @@ class EncoderBlock(Called, nn.Layer):
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))
 
 
-class TransformerEncoder(SequenceEmbedding):
+class TransformerEncoder(WeightsOfEncoder, SequenceEmbedding):
     def __init__(
         self,
         vocab_size: int,
@@ -77,10 +78,6 @@ class TransformerEncoder(SequenceEmbedding):
         for i in range(num_layers):
             self.blks.add_sublayer(f"block{i}", EncoderBlock(*sizes, dropout, use_bias, **chosen.of(BlockOptions)))
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
-
-    @property
-    def attention_weights(self) -> list[Tensor | None]:
-        return [block.attention.attention_weights for block in self.blks]
 
     def forward(
         self,

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import keras
 import tensorflow as tf
 
+from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.layer_calls import Called
@@ -133,7 +134,7 @@ class DotProductAttention(Called, keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
-class MultiHeadAttention(Called, keras.layers.Layer):
+class MultiHeadAttention(WeightsOfHeads, Called, keras.layers.Layer):
     def __init__(
         self,
         key_size: int,
@@ -161,10 +162,6 @@ class MultiHeadAttention(Called, keras.layers.Layer):
         dense = Dense(outputs, use_bias=use_bias, dtype=self.dtype_policy)
         dense.build((None, inputs))
         return dense
-
-    @property
-    def attention_weights(self) -> tf.Tensor | None:
-        return self.attention.attention_weights
 
     def project_keys_values(self, keys: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         features("keys", keys, self.W_k)

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import keras
 import tensorflow as tf
 
+from transformer_mb.attention_weights import WeightsOfDecoder
 from transformer_mb.checks import as_array, check_batches, check_state
 from transformer_mb.config import check_count, check_sizes
 from transformer_mb.layer_calls import Called
@@ -87,7 +88,7 @@ class DecoderBlock(Called, keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
-class TransformerDecoder(SequenceEmbedding):
+class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
     def __init__(
         self,
         vocab_size: int,
@@ -119,12 +120,6 @@ class TransformerDecoder(SequenceEmbedding):
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm, dtype=self.dtype_policy) if chosen.final_norm else None
         self.dense = Dense(vocab_size, use_bias=chosen.output_bias, dtype=self.dtype_policy)
         self.dense.build((None, num_hiddens))
-
-    @property
-    def attention_weights(self) -> list[list[tf.Tensor | None]]:
-        own = [block.attention1.attention_weights for block in self.blks]
-        cross = [block.attention2.attention_weights for block in self.blks if block.attention2 is not None]
-        return [own, cross]
 
     def init_state(
         self,

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import keras
 import tensorflow as tf
 
+from transformer_mb.attention_weights import WeightsOfEncoder
 from transformer_mb.config import check_sizes
 from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
@@ -77,7 +78,7 @@ class EncoderBlock(Called, keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
-class TransformerEncoder(SequenceEmbedding):
+class TransformerEncoder(WeightsOfEncoder, SequenceEmbedding):
     def __init__(
         self,
         vocab_size: int,
@@ -106,10 +107,6 @@ class TransformerEncoder(SequenceEmbedding):
         block_options = {**chosen.of(BlockOptions), "dtype": self.dtype_policy}
         self.blks = [EncoderBlock(*sizes, dropout, use_bias, name=f"block{i}", **block_options) for i in range(num_layers)]
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm, dtype=self.dtype_policy) if chosen.final_norm else None
-
-    @property
-    def attention_weights(self) -> list[tf.Tensor | None]:
-        return [block.attention.attention_weights for block in self.blks]
 
     def call(
         self,

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 
+from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.layer_calls import Called
@@ -139,7 +140,7 @@ class DotProductAttention(Called, nn.Module):
         return output
 
 
-class MultiHeadAttention(Called, nn.Module):
+class MultiHeadAttention(WeightsOfHeads, Called, nn.Module):
     def __init__(
         self,
         key_size: int,
@@ -159,10 +160,6 @@ class MultiHeadAttention(Called, nn.Module):
         self.W_k = nn.Linear(key_size, num_hiddens, bias=use_bias)
         self.W_v = nn.Linear(value_size, num_hiddens, bias=use_bias)
         self.W_o = nn.Linear(num_hiddens, num_hiddens, bias=use_bias)
-
-    @property
-    def attention_weights(self) -> Tensor | None:
-        return self.attention.attention_weights
 
     def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         features("keys", keys, self.W_k)
