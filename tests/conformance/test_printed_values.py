@@ -1,4 +1,8 @@
-"""Values that the documents print and that depend on no random number, on every backend."""
+"""Values that the documents print and that depend on no random number, and what a layer shows of itself, on every backend."""
+
+import importlib.util
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,3 +53,41 @@ def test_masked_softmax_has_exact_zeros_and_rows_of_one(backend, rng):
     weights = backend.apply(backend.masked_softmax, rng.random((2, 6, 8)), np.array([4, 6]))
     assert not weights[0, :, 4:].any() and not weights[1, :, 6:].any() and (weights[0, :, :4] > 0).all()
     np.testing.assert_allclose(weights.sum(axis=-1), 1.0, rtol=1e-14)
+
+
+# What docs/VARIANTS.md says of the frameworks' own layer norms, by the formula and by measurement.
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "norm_defaults.py"
+# As the page's table has them.
+EPSILON = {"tensorflow": 1e-3, "jax": 1e-6}
+
+
+def test_the_frameworks_own_epsilon(backend_name):
+    spec = importlib.util.spec_from_file_location("norm_defaults", EXAMPLE)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    expected = np.sqrt(1.0 / (1.0 + EPSILON.get(backend_name, 1e-5) / example.DEVIATION**2))
+    assert example.deviation_after(backend_name) == pytest.approx(expected, rel=1e-5)
+
+
+# What a layer shows of itself where people of its framework look: in its repr, or in Keras in its get_config too.
+
+# Sizes that nothing else has.
+SHOWN = {
+    "LayerNorm": ((22,), ["22", "1e-05", "layer_norm"]),
+    "MultiHeadAttention": ((22, 22, 22, 22, 11, 0.375), ["22", "11", "0.375"]),
+    "PositionWiseFFN": ((22, 33, 44), ["22", "33", "44"]),
+    "PositionalEncoding": ((22, 0.375, 33), ["22", "33", "0.375"]),
+    "EncoderBlock": ((22, 22, 22, 22, [22], 22, 33, 11, 0.375), ["22", "33", "11", "0.375"]),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_layer_shows_its_sizes(name, backend):
+    arguments, expected = SHOWN[name]
+    layer = backend.layer(name, *arguments)
+    text = repr(layer)
+    assert name in text and f"{name} object at" not in text
+    told = text + str(layer.get_config() if hasattr(layer, "get_config") else "")
+    missing = [part for part in expected if not re.search(rf"(?<![\d.]){re.escape(part)}(?![\d.])", told)]
+    assert not missing, told

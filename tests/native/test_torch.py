@@ -15,6 +15,7 @@ from transformer_mb.backends.torch import (
     MaskedSoftmaxCELoss,
     MultiHeadAttention,
 )
+from transformer_mb.backends.torch.optimizers import clip_gradients
 from transformer_mb.backends.torch.shortcuts.random_masks import drawn_masks
 from transformer_mb.backends.torch.trainer import _without_full_lengths
 from transformer_mb.batch import Batch
@@ -22,6 +23,8 @@ from transformer_mb.config import TransformerConfig
 from transformer_mb.distributed import Alone
 from transformer_mb.dropout_masks import batch_sites, dropout_masks
 from transformer_mb.errors import ConfigError
+from transformer_mb.training import TrainingRecipe, TrainingState
+from transformer_mb.training.records import ValidationRecord
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -241,3 +244,30 @@ def test_decoding_goes_through_layers_that_somebody_watches(side, watch):
         kind = type(block)
         block.__class__ = type("Own", (kind,), {"forward": lambda *a, **o: seen.append(1) or kind.forward(*a, **o)})
     assert backend.greedy(model, source, max_steps=6) == expected and seen
+
+
+def test_a_large_gradient_is_clipped_to_its_norm():
+    """torch's own norm of a large array loses digits in float32; ours does not."""
+    random = np.random.default_rng(0)
+    gradient = torch.from_numpy(random.standard_normal((8001, 256)).astype(np.float32))
+    gradient[1593] *= 300.0
+    small = torch.ones(3)
+    exact = np.sqrt(np.sum(np.float64(gradient) ** 2) + 3.0)
+    clip_gradients([gradient, small], 1.0)
+    assert abs(float(small[0]) * exact - 1.0) < 1e-6
+
+
+@pytest.mark.parametrize("patience", [1, 2, 4])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_rate_is_lowered_where_torch_lowers_it(patience, seed):
+    """On a plateau. Torch waits for one more than its patience, and takes no improvement below its threshold for one."""
+    losses = np.random.default_rng(seed).random(60).round(3)
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.SGD([parameter], lr=1.0)
+    theirs = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.7, patience=patience - 1, threshold=0.0, eps=0.0)
+    recipe, state = TrainingRecipe(schedule="plateau", plateau_factor=0.7, plateau_patience=patience), TrainingState()
+    for step, loss in enumerate(losses, start=1):
+        theirs.step(loss)
+        state.validated(ValidationRecord(step, step, float(loss)), recipe, closing=False)
+        assert recipe.plateau_factor ** len(state.lowered) == pytest.approx(optimizer.param_groups[0]["lr"])
+    assert len(state.lowered) > 5

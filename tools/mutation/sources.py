@@ -29,8 +29,8 @@ FILES_LEFT_OUT = {
 }
 UNASKED = ("training/schedules.py", "checkpoint/averaging.py")  # what all share too, and no cell asks for
 FUNCTIONS_LEFT_OUT = {
-    "extra_repr": "is shown, not computed with; tests/conformance/test_representation.py holds it",
-    "__repr__": "is shown, not computed with; tests/conformance/test_representation.py holds it",
+    "extra_repr": "is shown, not computed with; tests/conformance/test_printed_values.py holds it",
+    "__repr__": "is shown, not computed with; tests/conformance/test_printed_values.py holds it",
     "version": "is shown, not computed with",
     "devices": "of other devices than the tests have; `make parity` on a GPU holds it",
     "find_device": "of other devices than the tests have; `make parity` on a GPU holds it",
