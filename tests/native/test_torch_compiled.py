@@ -69,6 +69,7 @@ print(float(X.grad[0]))
 """
 
 
+@pytest.mark.long
 def test_torch_compile_needs_no_setuptools(tmp_path):
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}  # else what was compiled before would be taken
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)

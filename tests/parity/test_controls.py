@@ -1,4 +1,4 @@
-"""Every negative control is caught, here in PyTorch, which has every row; ``parity --controls`` plants them in all."""
+"""Every negative control is caught, here in NumPy, which has every row; ``parity --controls`` plants them in all."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from transformer_mb.parity.rows.lives import life_experiments
 from transformer_mb.parity.rows.one_answer import OwnDropout
 
 
-@pytest.fixture(scope="module", params=["torch", pytest.param("numpy", marks=pytest.mark.long)])
+@pytest.fixture(scope="module", params=["numpy", pytest.param("torch", marks=pytest.mark.long)])
 def outcome(request):
     # One cheap cell of the matrix itself: the controls bring their own. Data out of order shows in a few steps.
     selection = Selection(cases="layer forward: ffn relu*", dtypes=EVERY_DTYPE, controls=True)

@@ -107,6 +107,7 @@ def test_a_kernel_that_is_not_there_fails_its_cells(kernel):
         compute(TorchBackend(dtype="bfloat16"), experiment.request)
 
 
+@pytest.mark.long  # PyTorch compiles a step for it
 def test_a_step_that_no_cuda_graph_runs_fails_its_cells():
     (experiment,) = (one for one in fast_experiments("float32", 0, ("torch",)) if one.case.startswith("CUDA graphs"))
     with pytest.raises(RuntimeError, match="CUDA graphs were asked for, and none was replayed"):
