@@ -89,7 +89,7 @@ def beside_itself(rows):
 
 
 def share(row, folder, reached):
-    """Where a row is about it: which fraction of the device's rate of products a training reaches, in its precision."""
+    """Return, where a row is about it, which fraction of the device's rate of products a training reaches, in its precision."""
     if row.get("of") != "products":
         return {}
     flop = json.loads((folder / "job.json").read_text())["flop_per_token"]

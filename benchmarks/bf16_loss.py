@@ -1,4 +1,4 @@
-"""What training with products in bfloat16 costs: the demo's loss after 300 steps, beside float32's, seed by seed.
+"""The cost of training with products in bfloat16: the demo's loss after 300 steps, beside float32's, seed by seed.
 
     python benchmarks/bf16_loss.py [--backend torch] [--seeds 220] [--json FILE]
 

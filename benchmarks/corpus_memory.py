@@ -69,7 +69,7 @@ class Peak(threading.Thread):
 
 
 def worker(path, folder, steps, in_memory):
-    """One start of a training, as far as its first step; then batches, with the memory along the way."""
+    """Start a training, as far as its first step; then draw batches, with the memory along the way."""
     from transformer_mb.training import corpus_source
     from transformer_mb.training.job import prepare
     from transformer_mb.training.settings import Settings

@@ -1,4 +1,4 @@
-"""What a token costs, of each backend: against length, batch, width, depth and vocabulary, in training and in decoding.
+"""The cost of a token, of each backend: against length, batch, width, depth and vocabulary, in training and in decoding.
 
     python benchmarks/curves.py [--json FILE] [--picture FILE] [--page FILE]
 
@@ -39,7 +39,7 @@ def measured(backend, work, point):
 
 
 def points(settings):
-    """Each (work, axis, value, point), the common point once for each work."""
+    """Yield each (work, axis, value, point), the common point once for each work."""
     for work in WORK:
         yield work, None, None, settings["point"]
         for axis, values in settings["axes"].items():
@@ -86,7 +86,7 @@ def curve(results, settings, backend, work, axis, of):
 
 
 def table(found):
-    """Of each backend the common point and the widest model: what a token costs, and the fraction of the machine's limits."""
+    """Write of each backend the common point and the widest model: a token's cost, and the fraction of the machine's limits."""
     columns = "backend", "training, µs a token", "widest", "of the products' rate", "MiB"
     yield f"| {' | '.join((*columns, 'decoding, µs a token', 'widest', 'of the rate of memory'))} |"
     yield "|---|---|---|---|---|---|---|---|"

@@ -1,4 +1,4 @@
-"""How often the translation of a training source is one of its listed targets: d2l's own code beside ours.
+"""The share of training sources that are translated to a listed target: d2l's own code beside ours.
 
     python benchmarks/d2l_translations.py DATA.tsv [--epochs 200] [--json FILE]
 

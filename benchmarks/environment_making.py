@@ -20,7 +20,7 @@ def rows(table):
 
 
 def interpreter(version):
-    """One of this version that runs, on the path or of pyenv; None where there is none."""
+    """Find an interpreter of this version that runs, on the path or of pyenv; None where there is none."""
     pyenv = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
     for candidate in (sys.executable, shutil.which(f"python{version}"), *pyenv):
         if candidate and answer(candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])") == version:

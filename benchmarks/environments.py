@@ -84,7 +84,7 @@ def run_matrix(pythons, folder):
 
 
 def warned(path):
-    """By column, the different warnings: the module that caused one, and its words."""
+    """Return by column the different warnings: the module that caused one, and its words."""
     by_column = {}
     for line in path.read_text().splitlines() if path.exists() else []:
         column, kind, file, _, *words = line.split()
@@ -113,7 +113,7 @@ def summary(row, python, run, warnings):
 
 
 def table(environments):
-    """Of docs/ENVIRONMENTS.md: a row for each."""
+    """Write the table of docs/ENVIRONMENTS.md: a row for each."""
     yield "| column | Python | packages | cells | failed | nearest to its limit |"
     yield "|---|---|---|---|---|---|"
     for column, one in environments.items():

@@ -24,7 +24,7 @@ PROGRAM = [sys.executable, "-m", "transformer_mb"]
 
 
 def commands(name, folder):
-    """What is timed of a backend, as argument lists with what each reads from its standard input."""
+    """Return what is timed of a backend, as argument lists with what each reads from its standard input."""
     imported = IMPORTS.get(name, f"import {name}")
     trained = [*PROGRAM, "train", "--data", folder / "pairs.tsv", "--out", folder / f"step-{name}", "--force"]
     return {

@@ -137,7 +137,7 @@ def perturbed_translations(translator, source, size):
 
 
 def largest_error(own, reference):
-    """Of a token's log-probability."""
+    """Return the largest error of a token's log-probability."""
     import numpy as np
 
     pairs = zip(own["log_probabilities"], reference["log_probabilities"], strict=True)
@@ -145,7 +145,7 @@ def largest_error(own, reference):
 
 
 def tokenized(texts, language):
-    """As papers on Multi30k score: Moses' punctuation and tokens, in lower case."""
+    """Tokenize as papers on Multi30k score: Moses' punctuation and tokens, in lower case."""
     from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
     normalizer, tokenizer = MosesPunctNormalizer(language), MosesTokenizer(language)
@@ -165,7 +165,7 @@ def scores(texts, references, language):
 
 
 def compared(model, sources, by_backend, reference):
-    """Of each backend: the share of lines that are the reference's, and whether the others are near-ties."""
+    """Return of each backend the share of lines that are the reference's, and whether the others are near-ties."""
     from transformer_mb.inference.translation import Translator
 
     translator = Translator.load(model, "numpy", dtype="float64")
@@ -195,7 +195,7 @@ def logged(log, name):
 
 
 def curve(log):
-    """Each validation: [step, loss, BLEU, chrF]."""
+    """Return of each validation [step, loss, BLEU, chrF]."""
     names = ("step", "validation_loss", "validation_bleu", "validation_chrf")
     return [[round(row[name], 4) for name in names] for row in logged(log, names[-1])]
 

@@ -27,12 +27,12 @@ WARMUP = 100  # steps of the shorter schedule
 
 
 def losses(log):
-    """Of each validation, by its step."""
+    """Return the loss of each validation, by its step."""
     return {row["step"]: row["validation_loss"] for row in logged(log, "validation_loss")} if log.exists() else {}
 
 
 def train_until(validations, log, *arguments):
-    """Run `train` and end it by SIGTERM once its log holds so many validations; None lets it end by itself."""
+    """Run `train` and end it by SIGTERM once its log holds ``validations`` validations; None lets it end by itself."""
     process = subprocess.Popen(command(*arguments, "--log", log), env=environment(**KEEP_MEMORY))
     while validations is not None and process.poll() is None and len(losses(log)) < validations:
         time.sleep(0.5)

@@ -55,7 +55,7 @@ def follow_table(follow):
 
 
 def change_table(change):
-    """And a sentence for each training that was elsewhere: what seeds alone make of the means by Student's t at 5 %."""
+    """Write a row per way, and per training that was elsewhere what seeds alone make of the means (Student's t, 5 %)."""
     of = change["last_validation_loss"]
     seeds, stayed = list(of["torch"]), list(of["torch"].values())
     rows, sentences = [], []
@@ -72,7 +72,7 @@ def change_table(change):
 
 
 def seed_noise(first, second):
-    """How far apart the means of two samples of one distribution are at most, but for one time in twenty."""
+    """Return how far the means of two samples of one distribution are apart at most, but for one time in twenty."""
     from scipy.stats import t
 
     freedom = len(first) + len(second) - 2
@@ -100,7 +100,7 @@ def draw(directions, picture):
 
 
 def tables():
-    """By the name of its comments."""
+    """Return the tables, by the name of their comments."""
     directions = json.loads((RESULTS / "multi30k.json").read_text(encoding="utf-8"))["directions"]
     frameworks = RESULTS / "multi30k_frameworks.json"
     elsewhere = json.loads(frameworks.read_text(encoding="utf-8")) if frameworks.exists() else {}

@@ -1,4 +1,4 @@
-"""What the programs beside this one share: options, the machine they run on, the record that they keep, and the pages."""
+"""Parts that the programs beside this one share: options, the machine they run on, the record that they keep, and the pages."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def trainer_of(name):
 
 
 def worker(name):
-    """One process: at each line of its input some steps or sums, and the seconds of one of them as a line of its output."""
+    """Run one process: at each line of input some steps or sums, and the seconds of one of them as a line of output."""
     processes = None
     if int(os.environ["WORLD_SIZE"]) > 1:
         from transformer_mb.distributed import Place

@@ -47,7 +47,7 @@ def functions(backend: Any) -> dict[str, Any]:
 
 
 def normalisation(backend: Any) -> dict[str, Any]:
-    """Over each token, and over each whole text."""
+    """Normalise over each token, and over each whole text."""
     X = np.array([[[1, 2, 3, 4], [5, 6, 7, 8]], [[5, 6, 7, 8], [5, 1, 0, -1]]], dtype=float)
     found = {}
     for shape in (4, [2, 4]):

@@ -42,7 +42,7 @@ LOSS_TARGET = 0.055
 
 
 def translate(backend: Any, model: Any, vocabularies: Any, texts: list[str]) -> dict[str, str]:
-    """Each distinct text with its translation, in batches of width NUM_STEPS."""
+    """Translate each distinct text, in batches of width NUM_STEPS."""
     distinct = list(dict.fromkeys(texts))
     batches = source_batches([vocabularies[0].encode(text) for text in distinct], vocabularies[0], 64, num_steps=NUM_STEPS)
     found = {}

@@ -77,7 +77,7 @@ def training_steps(backend: Any, model: Any, batch: Batch) -> list[float]:
 
 
 def continued(backend: Any, batch: Batch) -> bool:
-    """Whether a small decoder that knows the sentences gives the rest of each from its beginning (<bos> counted)."""
+    """Tell whether a small decoder that knows the sentences gives the rest of each from its beginning (<bos> counted)."""
     small = {**SIZES, "num_hiddens": 64, "ffn_num_hiddens": 128}
     model = backend.build(tmb.presets.fused_embedding(None, WORDS, architecture="decoder", **small), seed=0)
     trainer = backend.trainer(model, **{**RECIPE.trainer_options(), "learning_rate": 2e-3})

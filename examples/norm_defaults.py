@@ -1,4 +1,4 @@
-"""What each framework's own layer norm makes of small numbers, with the epsilon that it takes by itself.
+"""Layer norms of each framework on small numbers, with the epsilon that each takes by itself.
 
     python examples/norm_defaults.py            # every framework that is installed, each in a process of its own
     python examples/norm_defaults.py torch

@@ -1,4 +1,4 @@
-"""What an example leaves behind: a checkpoint, a probe for other backends, its figures, and its exit status.
+"""Results of an example: a checkpoint, a probe for other backends, its figures, and its exit status.
 
 A result folder holds ``checkpoint/`` and ``probe.json`` for each model, ``figures.json``, and pictures.
 """

@@ -99,7 +99,7 @@ def log_softmax(scores: np.ndarray) -> np.ndarray:
 
 
 def apart(backend: Any, model: Any, steps: Steps) -> tuple[float, float]:
-    """How far another word behind the mask moves the others; how far the steps without masks are from the whole model."""
+    """Return how far another word behind the mask moves the others; how far unmasked steps are from the whole model."""
     other = np.array([[1, 9, 3]])
     moved = np.abs(steps.encode(other, MASK) - steps.encode(TOKENS, MASK))[:, [0, 2]].max()
     whole = log_softmax(backend.logits(model, TOKENS, TOKENS, [3]).astype(np.float64))

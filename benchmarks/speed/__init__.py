@@ -1,4 +1,4 @@
-"""What is timed (``jobs``), who takes part (``contestants``), how they take turns; ``bench.py`` runs the rows of rows.toml."""
+"""Jobs that are timed (``jobs``), who takes part (``contestants``), how they take turns; ``bench.py`` runs rows.toml."""
 
 from transformer_mb.machine.processor import tell_openblas
 

@@ -1,4 +1,4 @@
-"""What a step asks of a machine at least, whatever computes it: products in training, read weights in decoding."""
+"""The least that a step asks of a machine, whatever computes it: products in training, read weights in decoding."""
 
 from __future__ import annotations
 

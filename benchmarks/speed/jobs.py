@@ -1,4 +1,4 @@
-"""What is timed: each job's model, weights and inputs, made once into a folder that every contestant reads.
+"""Jobs that are timed: each one's model, weights and inputs, made once into a folder that every contestant reads.
 
 The weights are this project's initial ones, or those of a short training; a foreign program gets them in its own format, by
 ``port`` where it has files of its own.
@@ -111,8 +111,8 @@ def big_training_on_gpu(folder, data):
 
 
 def _marian(folder):
-    """As a checkpoint, and as the folders that MarianMT and CTranslate2 read, made once for all jobs; <eos> is never the best
-    token. CTranslate2's only where it is there: a machine with a GPU does without."""
+    """Write a checkpoint, and the folders that MarianMT and CTranslate2 read, made once for all jobs; <eos> is never the
+    best token. CTranslate2's only where it is there: a machine with a GPU does without."""
     weights = dict(initial_weights(MARIAN, 0, "xavier"))
     weights["decoder.dense.bias"] = np.where(np.arange(VOCABULARY) == MARIAN.eos_id, -1e4, 0.0).astype(np.float32)
     common = folder.parent / "marian"

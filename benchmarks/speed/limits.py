@@ -1,4 +1,4 @@
-"""What a device can do at most, measured in the same run: products of matrices, and copied memory."""
+"""The most that a device can do, measured in the same run: products of matrices, and copied memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One point of the cost curves, in a process of its own: the best of a few training steps, and of a few greedy decodings.
+"""A point of the cost curves, in a process of its own: the best of a few training steps, and of a few greedy decodings.
 
     python -m speed.point BACKEND training|decoding LENGTH TOKENS ROWS WIDTH DEPTH VOCABULARY
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 WARM_UP = 2
-PAUSE = 0.3  # seconds: OpenMP's threads spin on for a fifth of one after their work, on the processors of whoever is next
+PAUSE = 0.3  # seconds: OpenMP's threads spin on for a fifth of one after their work, on the processors of the next contestant
 AGREE = 1e-4  # of a loss, or of the largest logit: all of them compute in float32
 
 
@@ -63,7 +63,7 @@ class Running:
 
 
 def race(folder, contestants, seconds, pause=PAUSE, longest=None):
-    """Rounds in turns until about so many seconds have gone; at least five of each. After ``longest`` seconds it has failed.
+    """Rounds in turns until about ``seconds`` have gone; at least five of each. After ``longest`` seconds it has failed.
 
     ``contestants``: an interpreter, words, and the checkout if it is another one; the last is the peer. Returns a dictionary
     for each: version, median and spread of tokens per second, memory, and the ratio to the peer, taken round by round; and

@@ -1,4 +1,4 @@
-"""One contestant in a process of its own: says that it is ready, then does what each line of its input asks for, in JSON.
+"""A contestant in a process of its own: says that it is ready, then does what each line of its input asks for, in JSON.
 
     python -m speed.worker FOLDER CONTESTANT [WORD=VALUE ...]
 

@@ -127,7 +127,7 @@ def bias_of_the_decoder():
 
 
 def misspelt_width():
-    """As in the TensorFlow decoder: the parameter is misspelt, so that a notebook's global variable is used."""
+    """Misspell a parameter, as in the TensorFlow decoder, so that a notebook's global variable is used."""
 
     def decoder(ffn_num_hidens):
         return ffn_num_hiddens  # noqa: F821

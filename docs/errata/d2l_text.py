@@ -19,7 +19,7 @@ TARGETS = ["我 来 自 中 国", "你 我 是 最 好 的 朋 友"]
 
 
 def loss_by_count():
-    """One batch: the sum over sentences of the mean over 10 steps, divided by the number of tokens."""
+    """Compute for one batch the sum over sentences of the mean over 10 steps, divided by the number of tokens."""
     backend = tmb.get_backend("numpy", dtype="float64")
     rng = np.random.default_rng(0)
     model = backend.build(tmb.presets.d2l(20, 20), seed=0)

@@ -1,4 +1,4 @@
-"""What a failing call says."""
+"""The words of a failing call."""
 
 from __future__ import annotations
 

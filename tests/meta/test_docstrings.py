@@ -12,7 +12,9 @@ FRAGMENTS = """
     more most many empty raised raises
 """
 LATER = ROOT / "transformer_mb" / "porting", BACKENDS
-FILES = sorted(path for path in (ROOT / "transformer_mb").rglob("*.py") if not {*path.parents} & {*LATER})
+FOLDERS = ("transformer_mb", "tools", "benchmarks", "examples", "docs")
+PATHS = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+FILES = sorted(path for path in PATHS if not {*path.parents} & {*LATER})
 
 
 def faults(source):

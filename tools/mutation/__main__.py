@@ -48,7 +48,7 @@ def arguments() -> argparse.Namespace:
 
 
 def run(backend: str, chosen: argparse.Namespace, results: Results) -> None:
-    """One backend: record what its experiments execute, then one mistake after the other."""
+    """Judge one backend: record what its experiments execute, then one mistake after the other."""
     began = time.perf_counter()
     mutants = [mutant for mutant in all_mutants(backend) if chosen.files is None or mutant.name in chosen.files]
     engine = Engine(backend, {"dtypes": chosen.dtypes, "cases": chosen.cases}, chosen.seeds)

@@ -46,9 +46,9 @@ ABOVE = tuple(
 )
 # Imported once: what it does to its framework can be done once.
 KEPT = ("transformer_mb.backends.mxnet.shim",)
-# An experiment may take so many times its usual seconds, and some more, before it counts as hanging.
+# An experiment may take this many times its usual seconds, and some more, before it counts as hanging.
 TIMES, MORE = 30.0, 10.0
-GRACE = 30.0  # and so many more seconds before its process is ended
+GRACE = 30.0  # and more seconds before its process is ended
 
 
 class TooLong(BaseException):
@@ -125,7 +125,7 @@ class _Replacing(SourceFileLoader):
 
 
 def answerer(label: str, backends: dict[str, Any]) -> Callable[[Request], Any]:
-    """What the matrix asks of a worker, here: through the same bytes, so that nothing can be written into a request."""
+    """Answer what the matrix asks of a worker, here: through the same bytes, so that nothing can be written into a request."""
 
     def ask(request: Request) -> Any:
         request = Request.unpack(*request.pack())
@@ -158,7 +158,7 @@ class Judge:
         self.judged = 0
 
     def cells(self) -> list[list[str]]:
-        """Of every experiment all that was asked for."""
+        """List the cells that were asked for, of every experiment."""
         ids = []
         for experiment, selection, seed in self.experiments:
             cells = [cell for cell in experiment.cells(self.backend) if selection.takes(cell)]
@@ -172,7 +172,7 @@ class Judge:
         return f"{next((cell for cell in cells if cell.row == row), cells[0]).id}, seed {seed}"
 
     def results(self, number: int, backends: dict[str, Any], limit: float = 600.0) -> list[Result]:
-        """As a column of the matrix has them."""
+        """Return the results as a column of the matrix has them."""
         experiment, selection, _ = self.experiments[number]
         try:
             with time_limit(limit):
@@ -201,7 +201,7 @@ class Judge:
             yield {**cell, "dtype": dtype, "seconds": self.seconds[number], "lines": executed.lines, "wrong": wrong_as}
 
     def _watched(self, number: int) -> tuple[Result | None, Executed]:
-        """What is compiled already, is executed no more: there each experiment has a package of its own."""
+        """Run a watched experiment. What is compiled already is executed no more: there each has a package of its own."""
         compiled = self.backend in COMPILED
         wrong = None if compiled else self.first_wrong(number, self.original)
         dtype = self.experiments[number][0].dtype
@@ -248,7 +248,7 @@ class Judge:
 
 
 def _short(plan: Plan, backend: str) -> list[Experiment]:
-    """Without what needs other backends, and of training only single steps and a short run."""
+    """Leave out what needs other backends, and of training all but single steps and a short run."""
     runs = short_runs(plan.recording, PLAIN_DTYPES)
     long = [cell.row for run in runs for cell in run.cells(backend)]
     taken: list[Experiment] = []

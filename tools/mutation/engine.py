@@ -24,7 +24,7 @@ from .sources import ROOT
 
 KEPT = ROOT / "build" / "mutants" / "recorded"
 RECORDING = 1800.0  # seconds for one experiment while everything is computed for the first time
-# One mistake may take so many times what its experiments took, and some more, before its process counts as hanging; each
+# One mistake may take this many times what its experiments took, and some more, before its process counts as hanging; each
 # experiment has a limit of its own there.
 TIMES, MORE = 10.0, 900.0
 CUT_GRADIENT = "cut gradient"
@@ -33,7 +33,7 @@ FIRST = 12  # experiments, one of each row and dtype as far as there are, before
 
 @dataclass
 class Verdict:
-    """What became of a mistake. ``status``: killed, survived, "no change" where nothing was changed that is computed with.
+    """The fate of a mistake. ``status``: killed, survived, "no change" where nothing was changed that is computed with.
 
     ``cell``: that failed; ``said``: what the verdict said of it. ``ran``: how many experiments it took.
     """
@@ -83,7 +83,7 @@ class Child:
 
 @dataclass
 class Recorded:
-    """What the experiments of a backend execute."""
+    """The record of what a backend's experiments execute."""
 
     dtypes: list[str] = field(default_factory=list)
     cells: list[str] = field(default_factory=list)
@@ -110,7 +110,7 @@ class Recorded:
 
 
 class Engine:
-    """One backend with its child. Without ``record`` mistakes are only judged by the experiments that are named."""
+    """A backend with its child. Without ``record`` mistakes are only judged by the experiments that are named."""
 
     def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: bool = True):
         self.backend, self.selection, self.seeds = backend, selection, seeds
@@ -124,7 +124,7 @@ class Engine:
             self.cells = self.child.receive(RECORDING)["cells"]
 
     def _kept(self) -> Path:
-        """Where the recording of these experiments is kept: of JAX it takes longer than many mistakes."""
+        """Return where the recording of these experiments is kept: of JAX it takes longer than many mistakes."""
         asked = json.dumps([source_digest(), self.selection, list(self.seeds)])
         return KEPT / f"{self.backend}-{hashlib.sha256(asked.encode()).hexdigest()[:16]}.json"
 
@@ -150,7 +150,7 @@ class Engine:
         return [number for number in numbers if self.recorded.cells[number] not in self.recorded.wrong]
 
     def order(self, mutant: Mutant, numbers: Sequence[int]) -> list[int]:
-        """What killed its neighbours, then one of each row and dtype, then all others; of each the cheapest first."""
+        """Put first what killed its neighbours, then one of each row and dtype, then all others; of each the cheapest first."""
         cheapest = sorted(numbers, key=self.recorded.seconds.__getitem__)
         killers = self.killers.get(f"{mutant.file} {mutant.function}", Counter())
         known = [number for number, _ in killers.most_common(3) if number in set(numbers)]
@@ -164,7 +164,7 @@ class Engine:
         return self.judge_by(mutant, self.order(mutant, self.seen_by(mutant)))
 
     def judge_by(self, mutant: Mutant, numbers: list[int]) -> Verdict:
-        """By these experiments, in this order."""
+        """Judge by these experiments, in this order."""
         return self.judge_together([mutant], numbers)
 
     def judge_together(self, mutants: Sequence[Mutant], numbers: list[int]) -> Verdict:
@@ -175,7 +175,7 @@ class Engine:
         return verdict
 
     def _ask(self, mutants: Sequence[Mutant], numbers: list[int]) -> Verdict | None:
-        """None, with a new child, where the backend without the mistakes fails afterwards."""
+        """Return the child's verdict; None, with a new child, where the backend without the mistakes fails afterwards."""
         began = time.perf_counter()
         try:
             usual = [self.recorded.seconds[number] if self.recorded.seconds else 1.0 for number in numbers]
@@ -197,7 +197,7 @@ class Engine:
         return Verdict("no change" if unchanged else "survived", ran=answer["ran"], seconds=answer["seconds"])
 
     def restart(self) -> None:
-        """Nothing is recorded anew; what an experiment expects is computed when it is next judged."""
+        """Start a new child, without a new record; what an experiment expects is computed when it is next judged."""
         self.child.stop()
         self.child = Child(self.backend, self.selection, self.seeds, record=False)
         self.child.receive(RECORDING)

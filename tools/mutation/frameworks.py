@@ -1,4 +1,4 @@
-"""What each framework needs so that a mistake costs little compilation, and its way to keep a gradient from an expression.
+"""Settings of each framework by which a mistake costs little compilation, and its way to keep a gradient from an expression.
 
 TensorFlow runs its functions eagerly: a mistake in Python code is the same mathematics when it is not compiled. JAX compiles,
 for its single operations take longer than that; programs that a mistake leaves as they are come from a folder of compiled
@@ -80,7 +80,7 @@ DETACHING = {"torch": _torch, "tensorflow": _tensorflow, "paddle": _paddle, "mxn
 
 
 def prepare(backend: str) -> None:
-    """Before the backend is imported."""
+    """Set the environment, before the backend is imported."""
     if backend == "tensorflow":
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         import tensorflow as tf
@@ -97,7 +97,7 @@ def prepare(backend: str) -> None:
 
 
 def forget(backend: str) -> None:
-    """What mistakes of before have left in memory."""
+    """Free what earlier mistakes have left in memory."""
     gc.collect()
     if backend in COMPILED:
         import jax

@@ -15,11 +15,11 @@ from .sources import Source, sources
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake.
+    """A planted mistake.
 
     Args:
         key: the file, the function, and the line before and after: it stays as long as the line does.
-        lines: whoever executes one of them may see the mistake.
+        lines: an experiment that executes one of them may see the mistake.
         text: the whole file with it.
         edit: the change itself.
     """
@@ -35,7 +35,7 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """Of the file within its backend."""
+        """The file's name within its backend."""
         return self.file.partition("/")[2]
 
 
@@ -44,7 +44,7 @@ def all_mutants(backend: str) -> list[Mutant]:
 
 
 def mutants_of(source: Source) -> list[Mutant]:
-    """Each text once, whichever operators make it; only what compiles to another program."""
+    """Make each text once, whichever operators make it; only what compiles to another program."""
     found: list[Mutant] = []
     texts, times = {source.text}, Counter[str]()
     for node, parent, place in source.nodes:
@@ -74,7 +74,7 @@ def texts_of(mutants: Sequence[Mutant]) -> dict[str, str]:
 
 
 def statement_lines(source: Source, line: int) -> tuple[int, ...]:
-    """Those of the innermost statement that begins before or at a line."""
+    """Return the lines of the innermost statement that begins before or at a line."""
     return next(tuple(place.lines) for _, _, place in reversed(source.nodes) if line in place.lines)
 
 
@@ -87,7 +87,7 @@ def change(text: str, edit: Edit) -> str:
 
 
 def _is_another_program(source: Source, statement: ast.stmt, edit: Edit) -> bool:
-    """Whether the statement is another one with the edit, and still one at all."""
+    """Tell whether the statement is another one with the edit, and still one at all."""
     start = source.offsets[statement.lineno - 1]
     end = source.end(statement)
     before = source.text[start:end]
@@ -99,12 +99,12 @@ def _is_another_program(source: Source, statement: ast.stmt, edit: Edit) -> bool
 
 
 def _parsed(statement: str) -> ast.AST:
-    """Of a statement with its indentation, and such as only a function may hold."""
+    """Parse a statement with its indentation, and such as only a function may hold."""
     return ast.parse(f"def function():\n if True:\n{statement}" if statement[:1].isspace() else statement)
 
 
 def sample(mutants: Sequence[Mutant], number: int | None, seed: int) -> list[Mutant]:
-    """So many of them, None: all. Each operator in each file has a share like the root of what there is of it.
+    """Draw ``number`` of them, None: all. Each operator in each file has a share like the root of what there is of it.
 
     Like what there is of it would be: a quarter of all are numbers, of which a polynomial alone has fifty.
     """

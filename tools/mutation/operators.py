@@ -209,7 +209,7 @@ def lowered_dtype(source: Source, node: Node, parent: Node) -> Iterator[Edit]:
 
 
 def cut_gradient(source: Source, node: Node, parent: Node) -> Iterator[Edit]:
-    """No gradient passes what is assigned or returned, nor a call's argument or an operand."""
+    """Let no gradient pass what is assigned or returned, nor a call's argument or an operand."""
     if source.backend == "numpy" or source.name not in DETACHED_FILES:
         return  # its gradients are derived by hand
     value = getattr(node, "value", None)

@@ -1,6 +1,6 @@
 """Five mistakes of the kind that written cases let pass, planted into the torch backend by hand; and one change that is none.
 
-None of them is a slip of one token: each is right for the sizes and switches that somebody wrote down, and wrong for others.
+None of them is a slip of one token: each is right for the sizes and switches that an author wrote down, and wrong for others.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ NO_MISTAKE = Planted("a sum the other way round", "normalization.py", "Z = X + s
 
 
 def planted_mutant(planted: Planted) -> Mutant:
-    """Raises ValueError where the backend's file no longer holds the text: what is planted has to follow it."""
+    """Plant a mistake; raises ValueError where the backend's file no longer holds the text: what is planted has to follow
+    it."""
     source = Source("torch", planted.file)
     if source.text.count(planted.before) != 1:
         raise ValueError(f"torch/{planted.file} must hold {planted.before!r} once, got {source.text.count(planted.before)}.")

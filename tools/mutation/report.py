@@ -70,7 +70,7 @@ def table(head: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def score_table(run: dict[str, Any]) -> str:
-    """As docs/PARITY.md shows it."""
+    """Write the scores as docs/PARITY.md shows them."""
     return table(HEAD, summary(run))
 
 

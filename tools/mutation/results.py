@@ -1,4 +1,4 @@
-"""What became of each mistake, kept as it comes, and the score."""
+"""The fate of each mistake, kept as it comes, and the score."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KILLED, SURVIVED, EQUAL = "killed", "survived", "equivalent"
 
 @dataclass(frozen=True)
 class Record:
-    """One mistake's line in the file of results."""
+    """A mistake's line in the file of results."""
 
     key: str
     operator: str
@@ -46,7 +46,7 @@ class Record:
     def fate(self) -> str:
         """``raised`` where no number was needed to notice it: the backend raised, hung, or could not be imported.
 
-        What a cell kills is a mistake, whoever said that it is none.
+        What a cell kills is a mistake, also where equivalent.py says that it is none.
         """
         if self.status == "no change" or (self.key in EQUIVALENT and self.status != KILLED):
             return EQUAL
@@ -61,7 +61,7 @@ def _refusals(backend: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Score:
-    """Of some mistakes: how many raised, were killed by the verdict, survived, or are no mistakes."""
+    """Counts of some mistakes: how many raised, were killed by the verdict, survived, or are no mistakes."""
 
     raised: int
     killed: int
@@ -70,18 +70,18 @@ class Score:
 
     @property
     def by_numbers(self) -> Share:
-        """Of those that no exception gives away: what the verdict caught."""
+        """The share that the verdict caught of those that no exception gives away."""
         return Share(self.killed, self.killed + self.survived)
 
     @property
     def mutation_score(self) -> Share:
-        """As other tools count: whatever a run of the matrix notices is killed."""
+        """The share as other tools count: whatever a run of the matrix notices is killed."""
         noticed = self.raised + self.killed
         return Share(noticed, noticed + self.survived)
 
 
 class Share(NamedTuple):
-    """So many of all: of a sample, so that what all of them would give lies in an interval (Wilson 1927, 95 %)."""
+    """A part of a whole: of a sample, so that what all of them would give lies in an interval (Wilson 1927, 95 %)."""
 
     part: int
     whole: int
@@ -132,7 +132,7 @@ class Results:
         return record
 
     def _write(self) -> None:
-        """One record a line, into a new file that then takes the old one's place."""
+        """Write one record a line, into a new file that then takes the old one's place."""
         text = json.dumps(self.facts)[:-1] + ', "backends": {\n'
         parts = []
         for backend, facts in self.backends.items():
@@ -146,5 +146,5 @@ class Results:
 
 
 def records(run: dict[str, Any], backend: str) -> list[Record]:
-    """Of what ``Results`` has written."""
+    """Read the records that ``Results`` has written."""
     return [Record(**record) for record in run["backends"][backend]["records"]]

@@ -84,7 +84,7 @@ def called(node: ast.AST) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a node stands: its function (``Class.method``; empty in the module), its statement, its first and last line.
+    """The place of a node: its function (``Class.method``; empty in the module), its statement, its first and last line.
 
     ``lines`` are those whose execution means that the node may have been evaluated.
     """
@@ -109,7 +109,7 @@ class Source:
 
     @cached_property
     def offsets(self) -> list[int]:
-        """Of each line's first character; the files' characters are single bytes, which a test holds."""
+        """Offsets of each line's first character; the files' characters are single bytes, which a test holds."""
         offsets = [0]
         for line in self.text.splitlines(keepends=True):
             offsets.append(offsets[-1] + len(line))
@@ -141,7 +141,7 @@ class Source:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             inside = f"{place.function}.{node.name}".removeprefix(".")
             for default in (*_defaults(node), *getattr(node, "bases", ())):
-                # A default is evaluated by the import, and matters to whoever calls the function.
+                # A default is evaluated by the import, and matters to callers of the function.
                 body = range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1)
                 self._visit(default, node, Place(inside, node, body), found)
             for statement in node.body:

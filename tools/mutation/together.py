@@ -25,7 +25,7 @@ class Suspect:
     left: list[int]
 
     def judged(self, verdict: Verdict) -> Suspect:
-        """By itself."""
+        """Return the suspect with the verdict on it by itself."""
         own = replace(verdict, ran=self.verdict.ran + verdict.ran, seconds=self.verdict.seconds + verdict.seconds)
         # Whether a gradient was cut may have shown before.
         changed = "survived" in (verdict.status, self.verdict.status) and verdict.status != "killed"
@@ -61,7 +61,7 @@ def _alone(engine: Engine, mutant: Mutant) -> Suspect:
 
 
 def groups(suspects: Sequence[Suspect]) -> list[list[Suspect]]:
-    """As few as there can be with one mistake for each function, and one cut gradient, which tells whether it cut any."""
+    """Form as few groups as possible with one mistake per function, and one cut gradient, which tells whether it cut any."""
     found: list[list[Suspect]] = []
     for suspect in suspects:
         taken = _places(suspect.mutant)
@@ -84,7 +84,7 @@ def _together(engine: Engine, group: list[Suspect]) -> Iterator[Suspect]:
         if verdict.status != "killed":
             yield from (suspect.passed(verdict, len(group)) for suspect in group)
             return
-        if not verdict.ran:  # the process died, and nobody knows where
+        if not verdict.ran:  # the process died, at an unknown place
             yield from (_by_itself(engine, suspect, left) for suspect in group)
             return
         number, left = left[verdict.ran - 1], left[verdict.ran :]

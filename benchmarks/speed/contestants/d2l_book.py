@@ -18,7 +18,7 @@ from transformer_mb.porting.proof.reference_runs.d2l_book import make, sizes_of
 
 
 class Words:
-    """What D2L's functions ask of its own vocabulary class."""
+    """The methods that D2L's functions ask of its own vocabulary class."""
 
     def __init__(self, entries):
         self.entries, self.ids = entries, {entry: number for number, entry in enumerate(entries)}

@@ -62,7 +62,7 @@ class Contestant:
         return sum(map(len, self.tokens()))
 
     def batches_drawn(self):
-        """Of the pairs in the one batch of all, anew in each epoch, as ``train`` draws them."""
+        """Draw batches of the pairs in the one batch of all, anew in each epoch, as ``train`` draws them."""
         whole, eos = self.batches[0], self.inputs.config["eos_id"]
         sides = ((whole.source, whole.source_valid_lens), (whole.target_out, whole.target_valid_lens))
         sources, targets = (
@@ -79,7 +79,7 @@ class Contestant:
         return [list(map(int, row)) for row in self.backend.greedy(self.model, arrays["source"], arrays["lens"], steps)]
 
     def margins(self, parted):
-        """How far below the best token each one lies that somebody else took, of the largest logit: [row, step, token] each."""
+        """Return how far below the best token each lies that another took, of the largest logit: [row, step, token] each."""
         arrays, config = self.inputs.arrays, self.model.config
         rows, steps, others = map(np.array, zip(*parted, strict=True))
         chosen = np.array(self.tokens())[rows]
