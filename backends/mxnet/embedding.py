@@ -26,7 +26,7 @@ def _rows(table: mnp.ndarray, start: int | mnp.ndarray, count: int) -> mnp.ndarr
         start = as_int64(start)
         positions = mnp.expand_dims(start, 1) + mnp.arange(count, dtype=start.dtype, ctx=start.ctx)
         return table.take(positions, axis=0, mode="clip")
-    # An operator, which ``shim.compiled`` sees.
+    # An operator, which ``shortcuts.tape.compiled`` sees.
     return npx.slice(table, begin=(start,), end=(start + count,))
 
 
