@@ -171,7 +171,8 @@ def check_ids(name: str, shape: Sizes, whole: bool, dtype: Any, values: np.ndarr
     """Refuse token ids that are no [B, T] whole numbers, or outside a table of ``rows``.
 
     Args:
-        whole: whether the dtype is one of whole numbers. values: the ids where they can be read at no cost, else None.
+        whole: whether the dtype is one of whole numbers. values: the ids where they can be read at no cost, else None; and
+            None with ``rows`` None, where a backend's ``look_up`` will look at them.
     """
     if len(shape) != 2 or 0 in shape:
         raise ShapeError(f"{name} must have shape [B, T] with at least one token, got {list(shape)}.")

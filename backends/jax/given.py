@@ -23,10 +23,7 @@ from transformer_mb.checks import (
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: Any) -> Array:
-    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too.
-
-    With ``rows`` None the ids themselves are not looked at, because ``look_up`` will.
-    """
+    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too."""
     ids = _tensor(name, given, like)
     check_ids(name, ids.shape, ids.dtype.kind in "iu", ids.dtype, None if rows is None else _values(ids), rows)
     return ids

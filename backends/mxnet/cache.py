@@ -14,8 +14,6 @@ class KeyValueCache(NamedTuple):
 
     ``max_steps`` is a limit here, and allocates nothing: MXNet has no view of a buffer's first steps, so that reading
     them would copy as much as the concatenation does, and writing into the buffer would be one more operation.
-
-    ``left_padding`` [B]: how many steps at a row's start are no tokens; ``mask`` hides them.
     """
 
     length: int = 0

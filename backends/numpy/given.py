@@ -21,10 +21,7 @@ from .framework import Embedding, Layer, Linear
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: Any) -> np.ndarray:
-    """Ids [B, T] of a table of so many rows; lists are taken too.
-
-    With ``rows`` None the ids themselves are not looked at, because ``look_up`` will.
-    """
+    """Ids [B, T] of a table of so many rows; lists are taken too."""
     ids = _tensor(name, given, like)
     check_ids(name, ids.shape, ids.dtype.kind in "iu", ids.dtype, None if rows is None else ids, rows)
     return ids

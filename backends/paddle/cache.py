@@ -15,8 +15,6 @@ class KeyValueCache(NamedTuple):
 
     ``max_steps`` is a limit here, and allocates nothing: Paddle's matmul copies a view of a longer buffer, which together
     with the write into the buffer takes more than twice the time of a concatenation (measured).
-
-    ``left_padding`` [B]: how many steps at a row's start are no tokens; ``mask`` hides them.
     """
 
     length: int = 0

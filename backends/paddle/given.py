@@ -25,10 +25,7 @@ WHOLE = (paddle.int64, paddle.int32, paddle.int16, paddle.int8, paddle.uint8)
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: Any) -> Tensor:
-    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too, onto the device of ``like``.
-
-    With ``rows`` None the ids themselves are not looked at, because ``look_up`` will.
-    """
+    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too, onto the device of ``like``."""
     ids = _tensor(name, given, like)
     check_ids(name, ids.shape, ids.dtype in WHOLE, ids.dtype, None if rows is None else _values(ids), rows)
     return ids if ids.dtype in WHOLE[:2] else ids.astype(paddle.int64)

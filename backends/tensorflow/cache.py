@@ -15,8 +15,6 @@ class KeyValueCache(NamedTuple):
 
     With ``max_steps`` they are the start of buffers [B, H, max_steps, D/H], allocated at the first append. Tensors
     never change: each append returns a new cache. Numbers are tensors too, since Keras refuses a mixed state.
-
-    ``left_padding`` [B]: how many steps at a row's start are no tokens; ``mask`` hides them.
     """
 
     length: tf.Tensor

@@ -21,10 +21,7 @@ from transformer_mb.checks import (
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: Any) -> tf.Tensor:
-    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too.
-
-    With ``rows`` None the ids themselves are not looked at, because ``look_up`` will.
-    """
+    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too."""
     ids = _tensor(name, given)
     check_ids(name, ids.shape, ids.dtype.is_integer, ids.dtype, None if rows is None else _values(ids), rows)
     return ids

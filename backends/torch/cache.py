@@ -16,8 +16,6 @@ class KeyValueCache(NamedTuple):
 
     With ``max_steps`` they are views of buffers [B, H, max_steps, D/H], allocated at the first append and
     written in place; a new cache is returned each time, and older ones keep their shorter views.
-
-    ``left_padding`` [B]: how many steps at a row's start are no tokens; ``mask`` hides them.
     """
 
     length: int = 0

@@ -21,10 +21,7 @@ from transformer_mb.checks import (
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: Any) -> Tensor:
-    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too, onto the device of ``like``.
-
-    With ``rows`` None the ids themselves are not looked at, because ``look_up`` will.
-    """
+    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too, onto the device of ``like``."""
     ids = _tensor(name, given, like)
     check_ids(name, ids.shape, _whole(ids), ids.dtype, None if rows is None else _values(ids), rows)
     return ids if ids.dtype in (torch.int32, torch.int64) else ids.long()

@@ -44,14 +44,14 @@ class EagerSession(ABC):
     """The BeamSession of a framework whose operations run one by one, and the loop that takes one token at a time.
 
     The source is encoded once, or a prompt is fed at once. A step computes one token of each row, on ``steps`` where a backend
-    has some that go past its layers, else by the decoder itself. A backend says how, on its tensors:
+    has some that go past its layers, else by the decoder itself. A backend says how, by methods on its tensors.
 
     Args:
         model: an EncoderDecoder. inputs: tensors. max_steps: tokens to be produced at most. beam: rows of each source.
         attend: whether ``attention`` will be asked for; the steps are then the decoder's own.
     """
 
-    _suppress: ClassVar[Callable[..., Any]]  # logits, and tokens whose are to be -inf
+    _suppress: ClassVar[Callable[..., Any]]  # from logits and ``suppressed`` to logits that are -inf there
     steps: Any = None  # with ``logits(tokens)`` and ``reorder(rows)``
 
     def __init__(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
