@@ -104,7 +104,7 @@ def test_another_interpreter_runs_a_column_of_its_own():
 
 
 def test_an_interpreter_without_this_library_says_how_to_install_it(worker, interpreter):
-    python = interpreter(f'exec {sys.executable} -S "$@"')  # -S: without site-packages
+    python = interpreter(f'exec {sys.executable} -ES "$@"')  # without PYTHONPATH and site-packages
     with pytest.raises(WorkerError, match=r"No module named 'transformer_mb'; install it with .*pip install --editable"):
         worker("numpy@bare", python=python)
 
