@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import transformer_mb as tmb
-from porting.hugging_face import small_bert, small_marian
+from porting.hugging_face import MADE
 from porting.small_model import BIASES, FEW, built
 from transformer_mb.checkpoint import Checkpoint, write_checkpoint
 from transformer_mb.files.tensors import digest
@@ -28,7 +28,7 @@ SETTINGS = {"num_heads": 4, "norm_position": "post", "activation": "relu"}
 def model_for(target: str, number: int) -> PortedModel:
     """Models of different numbers have the same sizes and other weights and moments."""
     if target in ("marian", "bert"):
-        model = small_marian() if target == "marian" else small_bert()
+        model = MADE[target]()
     else:
         model = built(tmb.presets.d2l(11, 13, **FEW, **BIASES, final_norm=True, max_len=20))
     weights = {name: array * np.float32(1 + number / 8) for name, array in model.weights.items()}

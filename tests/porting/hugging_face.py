@@ -16,7 +16,7 @@ from transformer_mb.data import read_lines
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.parity.rows.model_cases import BATCH, ENCODER
-from transformer_mb.porting.families import bert, marian
+from transformer_mb.porting.families import FAMILIES, bert, marian
 from transformer_mb.porting.model import PortedModel
 
 PAD, EOS, STEPS = transformers_process.PAD, 0, 12
@@ -125,7 +125,7 @@ def run_written(references, place):
     small = {"source": BATCH["source"], "source_valid_lens": BATCH["source_valid_lens"], **types}
     for name, (family, folder) in runs.items():
         folder.mkdir()
-        {"marian": marian, "bert": bert}[family].write(models[name], folder)
+        FAMILIES[family].write(models[name], folder)
     return _references(runs, {**dict.fromkeys(VARIANTS, marian_batch()), "small BERT": small}, {}, None)
 
 
@@ -135,6 +135,16 @@ def small_marian():
 
 def small_bert():
     return PortedModel(config=ENCODER, weights=single(random_weights(parameter_shapes(ENCODER))))
+
+
+MADE = {"marian": small_marian, "bert": small_bert}
+
+
+def folder_of(family, place):
+    """A small model as its family writes it."""
+    place.mkdir(exist_ok=True)
+    FAMILIES[family].write(MADE[family](), place)
+    return place
 
 
 def single(weights):

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
-from porting.hugging_face import small_bert, small_marian
+from porting.hugging_face import MADE, folder_of, small_marian
 from porting.small_model import refused, spoil
 from transformer_mb.errors import CheckpointError, PortError
 from transformer_mb.porting import port, worker
-from transformer_mb.porting.families import bert, marian
+from transformer_mb.porting.families import marian
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.proof.probe import probe_batch
 
-MADE = {"marian": (marian, small_marian), "bert": (bert, small_bert)}
 CALLED = """
 def use_kernel_forward_from_hub(*_, **__):
     return lambda decorated: decorated
@@ -35,13 +34,6 @@ def __getattr__(name):
 
     return type(name, (), {{"__init__": record}})
 """
-
-
-def folder_of(family, place):
-    module, make = MADE[family]
-    place.mkdir()
-    module.write(make(), place)
-    return place
 
 
 @pytest.mark.parametrize("forced", [True, False])

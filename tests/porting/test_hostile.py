@@ -9,13 +9,12 @@ import tracemalloc
 import pytest
 
 from elsewhere import elsewhere
-from porting import hugging_face
 from porting.hostile_files import hostile_files, large_files
-from porting.hugging_face import small_bert, small_marian
+from porting.hugging_face import MADE, folder_of
 from porting.mutations import alarm, mutated
 from porting.small_model import refused, spoil
 from transformer_mb.errors import PortError
-from transformer_mb.porting.families import bert, marian
+from transformer_mb.porting.families import FAMILIES
 from transformer_mb.porting.files.sources import read_source
 
 IN_PROCESS = ["npz", "safetensors", "mxnet", "paddle", "flax", "stacks"]  # the last in a safetensors file
@@ -86,19 +85,15 @@ def fuzz_folder(folder, count, seed, tmp_path):
 
 def test_damaged_folders(trained_on, tmp_path):
     assert fuzz_folder(trained_on("numpy") / "canonical", 60, 0, tmp_path) >= 20
-    (tmp_path / "bert").mkdir()
     (tmp_path / "copy").mkdir()
-    bert.write(hugging_face.small_bert(), tmp_path / "bert")
-    assert fuzz_folder(tmp_path / "bert", 60, 0, tmp_path / "copy") >= 15
+    assert fuzz_folder(folder_of("bert", tmp_path / "bert"), 60, 0, tmp_path / "copy") >= 15
 
 
 @pytest.mark.long
 def test_many_damaged_folders(trained_on, tmp_path, references):
-    (tmp_path / "bert").mkdir()
-    bert.write(hugging_face.small_bert(), tmp_path / "bert")
     folders = {
         "canonical": trained_on("numpy") / "canonical",
-        "bert": tmp_path / "bert",
+        "bert": folder_of("bert", tmp_path / "bert"),
         "marian": references["published"].folder,
     }
     for name, folder in folders.items():
@@ -175,15 +170,7 @@ def test_large_hostile_files_are_not_read(tmp_path, figures):
         assert read_limited(tmp_path / "file", kind, name, make(), figures, 30, MEGABYTES) != "read"
 
 
-FAMILIES = {"marian": (marian, small_marian), "bert": (bert, small_bert)}
 LIES = [None, True, -1, 0, 2**31, 2**63, 10**30, 1e308, float("nan"), "x", "9" * 5000, [], {}, [[]], [[6]], [[10**9]], [["a"]]]
-
-
-def made(name, folder):
-    """The module, its folder, and by name the content of every file of a good folder."""
-    module, make = FAMILIES[name]
-    module.write(make(), folder)
-    return module, folder, {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def lying(data, chance):
@@ -193,8 +180,9 @@ def lying(data, chance):
     return json.dumps(fields).encode()
 
 
-def read_damaged(family, count):
-    module, folder, files = family
+def read_damaged(name, place, count):
+    folder, row = folder_of(name, place), FAMILIES[name]
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
     refused = 0
     for seed in range(count):
         chance = random.Random(seed)
@@ -203,8 +191,8 @@ def read_damaged(family, count):
         (folder / name).write_bytes(lying(files[name], chance) if lie else mutated(files[name], seed))
         started = time.monotonic()
         try:
-            module.ROW.recognize(folder)
-            module.read(folder, {})
+            row.recognize(folder)
+            row.read(folder, {})
         except PortError:
             refused += 1
         assert time.monotonic() - started < 10.0
@@ -212,15 +200,15 @@ def read_damaged(family, count):
     assert refused > count / 4
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", MADE)
 def test_damaged_folders_of_transformers(name, tmp_path):
-    read_damaged(made(name, tmp_path), 80)
+    read_damaged(name, tmp_path, 80)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", MADE)
 def test_thousands_of_damaged_folders_of_transformers(name, tmp_path):
-    read_damaged(made(name, tmp_path), 3000)
+    read_damaged(name, tmp_path, 3000)
 
 
 @pytest.mark.parametrize(
@@ -235,6 +223,5 @@ def test_thousands_of_damaged_folders_of_transformers(name, tmp_path):
 )
 def test_sizes_that_no_tensor_bears_out(name, field, tmp_path):
     """Names of two thousand million layers would fill the memory before any of them is found missing."""
-    module, folder, _ = made(name, tmp_path)
-    spoil(folder / "config.json", **{field: 2**31})
-    refused("must be at most|must have shape", module.read, folder, {})
+    spoil(folder_of(name, tmp_path) / "config.json", **{field: 2**31})
+    refused("must be at most|must have shape", FAMILIES[name].read, tmp_path, {})

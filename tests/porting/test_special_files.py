@@ -8,13 +8,13 @@ import stat
 import numpy as np
 import pytest
 
-from porting.hugging_face import small_bert, small_marian
+from porting.hugging_face import MADE, folder_of
 from porting.mutations import alarm
 from porting.small_model import refused
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.errors import CheckpointError, PortError
 from transformer_mb.files.regular import read_regular_file
-from transformer_mb.porting.families import bert, marian
+from transformer_mb.porting.families import FAMILIES
 from transformer_mb.porting.files.sources import read_native, read_source
 from transformer_mb.porting.settings import read_settings, vocabularies
 
@@ -64,13 +64,13 @@ def test_a_special_file_in_a_checkpoint_is_refused(copied, replaced, name):
     refused(words, read_source, copied, None, {})
 
 
-@pytest.mark.parametrize("family", [marian, bert])
+@pytest.mark.parametrize("family", MADE)
 def test_a_special_file_in_a_folder_of_transformers_is_refused(tmp_path, replaced, family):
-    family.write(small_marian() if family is marian else small_bert(), tmp_path)
+    folder_of(family, tmp_path)
     for name in ("config.json", "model.safetensors"):
         kept = (tmp_path / name).read_bytes()
         replaced(tmp_path / name)
-        refused(f"{name} cannot be read", family.read, tmp_path, {})
+        refused(f"{name} cannot be read", FAMILIES[family].read, tmp_path, {})
         refused(f"{name} cannot be read", read_source, tmp_path, None, {})
         shutil.rmtree(tmp_path / name) if (tmp_path / name).is_dir() else (tmp_path / name).unlink()
         (tmp_path / name).write_bytes(kept)
@@ -78,10 +78,9 @@ def test_a_special_file_in_a_folder_of_transformers_is_refused(tmp_path, replace
 
 
 def test_a_special_file_as_the_index_of_shards_is_refused(tmp_path, replaced):
-    bert.write(small_bert(), tmp_path)
-    (tmp_path / "model.safetensors").unlink()
+    (folder_of("bert", tmp_path) / "model.safetensors").unlink()
     replaced(tmp_path / "model.safetensors.index.json")
-    refused(r"index\.json cannot be read", bert.read, tmp_path, {})
+    refused(r"index\.json cannot be read", FAMILIES["bert"].read, tmp_path, {})
 
 
 @pytest.mark.parametrize("name", ["npz", "safetensors", "mxnet", "paddle", "flax", "keras", "torch", "tensorflow"])
