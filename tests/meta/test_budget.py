@@ -45,7 +45,7 @@ ROOMS = {
     "tests/meta": (1_458, 21),
     "tests/native": (4_508, 34),
     "tests/parity": (5_142, 60),
-    "tests/porting": (8_209, 56),
+    "tests/porting": (8_179, 57),
     "tests/reference": (672, 5),
     "tests/tools": (336, 3),
     "tools": (2_122, 16),
