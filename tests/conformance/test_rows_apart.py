@@ -24,8 +24,8 @@ def models(backend):
 def test_a_row_is_found_as_alone(backend, models, call, options, several):
     search, model = getattr(backend, call), models if several else models[0]
     together = search(model, SOURCE, LENS, LIMITS, **options)
-    for row, length in enumerate(LENS):
-        (alone,) = search(model, SOURCE[row : row + 1, :length], [length], LIMITS[row], **options)
+    for row in (0, 1):  # the first that ends and the last; what compiles does so for each
+        (alone,) = search(model, SOURCE[row : row + 1, : LENS[row]], LENS[row : row + 1], LIMITS[row], **options)
         given = together[row]
         if call == "hypotheses":
             alone, given = [one.ids for one in alone], [one.ids for one in given]
