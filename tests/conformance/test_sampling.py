@@ -104,6 +104,7 @@ def test_of_equal_logits_the_lowest_ids_are_kept(backend):
 
 
 @pytest.mark.two_bytes
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_in_two_bytes_a_share_of_many_tokens_is_summed_in_more(dtype, backend_in):
     """Of 5,000 nearly equal parts bfloat16 itself adds up no more than 256, and float16 2,048; half of them is 2,500."""
