@@ -34,7 +34,7 @@ def example() -> str:
     """examples/train.toml."""
     head = """\
 # Every option of `transformer-mb train`, with its default; all may be left out but data. `transformer-mb train
-# --print-config` writes such a file of its options. In place of none stands 0, or a comment.
+# --print-config` writes such a file of the options that it is given. In place of none stands 0, or a comment.
 # Made by `python -m transformer_mb.training.configuration_file`.
 
 """
