@@ -11,7 +11,7 @@ from transformer_mb.decoding.session import EagerSession
 from .framework import no_gradients
 from .model import EncoderDecoder
 from .shortcuts.decoding_steps import DecodingSteps
-from .shortcuts.prepared_layers import encode, is_plain
+from .shortcuts.prepared_layers import Hidden, encode, hidden_keys, is_plain
 
 GROUP = 16  # columns of a vocabulary of which a search for the best looks at the largest first
 
@@ -40,6 +40,7 @@ class BeamDecoder(EagerSession):
     def _look(self, inputs: DecodingInputs, beam: int) -> None:
         sides = self.model.encoder, self.model.decoder
         self.plain = not self.attend and all(side is None or is_plain(side) for side in sides)
+        self.hidden: Hidden | None = None
 
     def _native(self, array: np.ndarray) -> np.ndarray:
         return array
@@ -54,14 +55,16 @@ class BeamDecoder(EagerSession):
         if not self.plain:
             return self.model.encoder(inputs.source, inputs.valid_lens)
         # No row reads further than the longest of them; of one row alone nothing is left to be masked.
-        return encode(self.model.encoder, inputs.source[:, : max(inputs.valid_lens.max(), 1)], inputs.valid_lens)
+        source = inputs.source[:, : max(inputs.valid_lens.max(), 1)]
+        self.hidden = hidden_keys(inputs.valid_lens, source.shape[1], self.model.encoder.embedding.weight.value.dtype)
+        return encode(self.model.encoder, source, self.hidden)
 
     def _prepared(
         self, enc_outputs: np.ndarray | None, inputs: DecodingInputs, rows: int, max_steps: int
     ) -> DecodingSteps | None:
         if not self.plain:
             return None
-        return DecodingSteps(self.model.decoder, enc_outputs, inputs.valid_lens, self.state[2], rows, max_steps)
+        return DecodingSteps(self.model.decoder, enc_outputs, self.hidden, self.state[2], rows, max_steps)
 
     def _log_softmax(self, logits: np.ndarray) -> np.ndarray:
         return np.asarray(logits - _log_sum(logits))

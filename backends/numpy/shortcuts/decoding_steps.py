@@ -13,21 +13,21 @@ from transformer_mb.decoding.through import through
 
 from ..cache import BlockCache
 from ..decoder import DecoderBlock, TransformerDecoder
-from .prepared_layers import Hidden, added, attend, heads, hidden_keys, norm, product
+from .prepared_layers import Hidden, added, attend, heads, norm, product
 
 
 class DecodingSteps:
     """Steps of ``rows`` = B * beam rows, from what the decoder's caches hold of earlier ones.
 
     Args:
-        enc_outputs, valid_lens: [B, S, D] and [B], both None for a decoder alone. max_steps: of the caches.
+        enc_outputs: [B, S, D], None for a decoder alone. hidden: of its steps. max_steps: of the caches.
     """
 
     def __init__(
         self,
         decoder: TransformerDecoder,
         enc_outputs: np.ndarray | None,
-        valid_lens: np.ndarray | None,
+        hidden: Hidden | None,
         caches: list[BlockCache | None],
         rows: int,
         max_steps: int,
@@ -44,7 +44,6 @@ class DecodingSteps:
         self.own_hidden = None
         if self.left_padding is not None:  # [N, 1, 1, max_steps]
             self.own_hidden = added(np.arange(max_steps) >= self.left_padding[:, None, None, None], dtype)
-        hidden = None if enc_outputs is None else hidden_keys(valid_lens, enc_outputs.shape[1], dtype)
         blocks = zip(decoder.blks, caches, strict=True)
         self.blocks = [BlockSteps(block, enc_outputs, hidden, cache, rows, max_steps) for block, cache in blocks]
         self.embedding_norm, self.norm = norm(decoder.embedding_norm, dtype), norm(decoder.norm, dtype)

@@ -138,9 +138,9 @@ class Hidden(NamedTuple):
     values: np.ndarray  # [B, 1, S, 1]: True, or False
 
 
-def hidden_keys(valid_lens: np.ndarray | None, steps: int, dtype: np.dtype) -> Hidden | None:
+def hidden_keys(valid_lens: np.ndarray, steps: int, dtype: np.dtype) -> Hidden | None:
     """Those of lengths [B]; None where all keys count."""
-    if valid_lens is None or (valid_lens == steps).all():
+    if (valid_lens == steps).all():
         return None
     within = np.arange(steps) < valid_lens[:, None, None, None]
     return Hidden(added(within, dtype), within.swapaxes(-1, -2))
@@ -155,11 +155,10 @@ def added(allowed: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return np.where(allowed, 0.0, -np.sqrt(np.finfo(dtype).max) / 2**17).astype(dtype)
 
 
-def encode(encoder: TransformerEncoder, source: np.ndarray, valid_lens: np.ndarray) -> np.ndarray:
-    """What ``encoder(source, valid_lens)`` gives, [B, S, D], of a plain encoder in evaluation mode."""
+def encode(encoder: TransformerEncoder, source: np.ndarray, hidden: Hidden | None) -> np.ndarray:
+    """[B, S] -> [B, S, D], what a plain encoder itself gives in evaluation mode."""
     X = encoder.embed(source)
     B, S, D = X.shape
-    hidden = hidden_keys(valid_lens, S, X.dtype)
     X = X.reshape(B * S, D)
     for block in encoder.blks:
         X = _block(block, X, B, hidden)
