@@ -30,7 +30,7 @@ ROOMS = {
     "backends": (1, 1),
     "backends/jax": (2_622, 24),
     "backends/mxnet": (2_155, 24),
-    "backends/numpy": (2_592, 25),
+    "backends/numpy": (2_593, 25),
     "backends/paddle": (1_955, 23),
     "backends/tensorflow": (2_438, 21),
     "backends/torch": (2_395, 29),
