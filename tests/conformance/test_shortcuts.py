@@ -124,6 +124,7 @@ def by_itself(layer, around):
     setattr(layer, name, lambda *given, **options: around(own(*given, **options)))
 
 
+@pytest.mark.long(but=3)
 @pytest.mark.parametrize("replace", [by_class, by_itself])
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
 def test_a_layer_that_is_replaced_is_called(backend, side, replace):
