@@ -37,7 +37,7 @@ ROOMS = {
     "tests": (576, 6),
     "tests/cli": (2_696, 16),
     "tests/compare": (2_154, 21),
-    "tests/conformance": (3_785, 35),
+    "tests/conformance": (3_786, 35),
     "tests/core": (7_333, 38),
     "tests/distributed": (1_639, 21),
     "tests/errata": (180, 3),
