@@ -27,7 +27,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         'mxnet/normalization.py LayerNorm.forward: if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float32: -> if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float16:',
         "numpy/framework.py softmax_shift: if scores.min() >= -safe and scores.max() <= safe: -> if scores.min() >= safe and scores.max() <= safe:",
         "numpy/optimizers.py module: CHUNK = 16384 -> CHUNK = 16385",
-        "mxnet/model.py _TiedDense.forward: if self.padding_id is None or not autograd.is_recording(): -> if ((self.padding_id is None)):",
+        "mxnet/model.py TiedDense.forward: if self.padding_id is None or not autograd.is_recording(): -> if ((self.padding_id is None)):",
         "numpy/attention.py _Projection.__init__: if len(layers) > 1 and not recording() and len(self.rows) < outputs: -> if len(layers) > 1 and not recording() and len(self.rows) > outputs:",
     ),
     "all parameters lie on one device": (
@@ -36,9 +36,10 @@ REASONS: dict[str, tuple[str, ...]] = {
     "the array has two axes, the last being number 1": (
         "jax/decoding.py _beam_step: _, ids = jax.lax.top_k(jnp.where(logits == 0.0, 0.0, logits), min(count, logits.shape[-1])) -> _, ids = jax.lax.top_k(jnp.where(logits == 0.0, 0.0, logits), min(count, logits.shape[1]))",
         "torch/decoding.py greedy.step: return decoder._logits(tokens).argmax(dim=-1).cpu().numpy() -> return decoder._logits(tokens).argmax(dim=1).cpu().numpy()",
+        "torch/decoding.py greedy: return BeamDecoder(model, inputs, max_steps, 1).generated(inputs, max_steps, lambda logits: logits.argmax(dim=-1)) -> return BeamDecoder(model, inputs, max_steps, 1).generated(inputs, max_steps, lambda logits: logits.argmax(dim=1))",
         "paddle/loss.py MaskedSoftmaxCELoss._step_losses: pred = pred - pred.detach().max(axis=-1, keepdim=True) -> pred = pred - pred.detach().max(axis=1, keepdim=True)",
         "paddle/decoding.py BeamDecoder.step.top: total = (logits - best[:, :1]).exp().sum(axis=-1, keepdim=True).log() -> total = (logits - best[:, :1]).exp().sum(axis=1, keepdim=True).log()",
-        "mxnet/decoding.py greedy.step: return decoder._logits(tokens).argmax(axis=-1).asnumpy() -> return decoder._logits(tokens).argmax(axis=1).asnumpy()",
+        "mxnet/decoding.py greedy: return BeamDecoder(model, inputs, max_steps, 1).generated(inputs, max_steps, lambda logits: logits.argmax(axis=-1)) -> return BeamDecoder(model, inputs, max_steps, 1).generated(inputs, max_steps, lambda logits: logits.argmax(axis=1))",
         "mxnet/model.py Pooler.__init__: self.dense = nn.Dense(num_hiddens, in_units=num_hiddens, flatten=False) -> self.dense = nn.Dense(num_hiddens, in_units=num_hiddens, flatten=True)",
         "numpy/decoding.py _log_softmax: return scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True)) -> return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))",
         "numpy/decoding.py _log_sum: highest = scores.max(axis=-1, keepdims=True) -> highest = scores.max(axis=1, keepdims=True)",
@@ -68,7 +69,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "the framework casts it itself": (
         "tensorflow/decoding.py suppress: return tf.where(np.isin(np.arange(logits.shape[-1]), token_ids), tf.cast(-np.inf, logits.dtype), logits) -> return tf.where(np.isin(np.arange(logits.shape[-1]), token_ids), (-np.inf), logits)",
-        "mxnet/model.py _TiedDense.forward: padding = npx.cast(mnp.arange(self._units, ctx=weight.ctx) == self.padding_id, dtype=weight.dtype).reshape(-1, 1) -> padding = (mnp.arange(self._units, ctx=weight.ctx) == self.padding_id).reshape(-1, 1)",
+        "mxnet/model.py TiedDense.forward: padding = npx.cast(mnp.arange(self._units, ctx=weight.ctx) == self.padding_id, dtype=weight.dtype).reshape(-1, 1) -> padding = (mnp.arange(self._units, ctx=weight.ctx) == self.padding_id).reshape(-1, 1)",
         "mxnet/embedding.py SequenceEmbedding.embed: padding = mnp.expand_dims(npx.cast(tokens == self.padding_id, dtype=X.dtype), axis=-1) -> padding = mnp.expand_dims((tokens == self.padding_id), axis=-1)",
         'paddle/loss.py MaskedSoftmaxCELoss.forward: return sums / (T if self.normalization == "steps" else valid_len.sum().clip(min=1).astype(pred.dtype)) -> return sums / (T if self.normalization == "steps" else valid_len.sum().clip(min=1))',
         "mxnet/normalization.py LayerNorm._standardize: positive = npx.cast(variance > 0, dtype=X.dtype) -> positive = (variance > 0)",
@@ -80,7 +81,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "its gradient is cut already": (
         "mxnet/embedding.py SequenceEmbedding.embed: held = X * padding -> held = detached(X) * padding",
-        "mxnet/model.py _TiedDense.forward: weight = weight * (1.0 - padding) + held -> weight = weight * (1.0 - padding) + detached(held)",
+        "mxnet/model.py TiedDense.forward: weight = weight * (1.0 - padding) + held -> weight = weight * (1.0 - padding) + detached(held)",
     ),
     "the number is a limit of the framework, and one less is within it": (
         "mxnet/trainer.py module: MOST_ARRAYS = 60 -> MOST_ARRAYS = 59",

@@ -40,8 +40,8 @@ PLANTED = (
     Planted(
         "the last of equal logits chosen in decoding",
         "decoding.py",
-        "return decoder._logits(tokens).argmax(dim=-1).cpu().numpy()",
-        "logits = decoder._logits(tokens); return (logits.shape[-1] - 1 - logits.flip(-1).argmax(dim=-1)).cpu().numpy()",
+        "lambda logits: logits.argmax(dim=-1)",
+        "lambda logits: logits.shape[-1] - 1 - logits.flip(-1).argmax(dim=-1)",
     ),
     Planted(
         "suppressed tokens not suppressed",
