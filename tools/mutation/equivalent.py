@@ -27,6 +27,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         'mxnet/normalization.py LayerNorm.forward: if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float32: -> if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float16:',
         "numpy/framework.py softmax_shift: if scores.min() >= -safe and scores.max() <= safe: -> if scores.min() >= safe and scores.max() <= safe:",
         "numpy/optimizers.py module: CHUNK = 16384 -> CHUNK = 16385",
+        "mxnet/model.py _TiedDense.forward: if self.padding_id is None or not autograd.is_recording(): -> if ((self.padding_id is None)):",
         "mxnet/model.py TiedDense.forward: if self.padding_id is None or not autograd.is_recording(): -> if ((self.padding_id is None)):",
         "numpy/attention.py _Projection.__init__: if len(layers) > 1 and not recording() and len(self.rows) < outputs: -> if len(layers) > 1 and not recording() and len(self.rows) > outputs:",
     ),
@@ -69,6 +70,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "the framework casts it itself": (
         "tensorflow/decoding.py suppress: return tf.where(np.isin(np.arange(logits.shape[-1]), token_ids), tf.cast(-np.inf, logits.dtype), logits) -> return tf.where(np.isin(np.arange(logits.shape[-1]), token_ids), (-np.inf), logits)",
+        "mxnet/model.py _TiedDense.forward: padding = npx.cast(mnp.arange(self._units, ctx=weight.ctx) == self.padding_id, dtype=weight.dtype).reshape(-1, 1) -> padding = (mnp.arange(self._units, ctx=weight.ctx) == self.padding_id).reshape(-1, 1)",
         "mxnet/model.py TiedDense.forward: padding = npx.cast(mnp.arange(self._units, ctx=weight.ctx) == self.padding_id, dtype=weight.dtype).reshape(-1, 1) -> padding = (mnp.arange(self._units, ctx=weight.ctx) == self.padding_id).reshape(-1, 1)",
         "mxnet/embedding.py SequenceEmbedding.embed: padding = mnp.expand_dims(npx.cast(tokens == self.padding_id, dtype=X.dtype), axis=-1) -> padding = mnp.expand_dims((tokens == self.padding_id), axis=-1)",
         'paddle/loss.py MaskedSoftmaxCELoss.forward: return sums / (T if self.normalization == "steps" else valid_len.sum().clip(min=1).astype(pred.dtype)) -> return sums / (T if self.normalization == "steps" else valid_len.sum().clip(min=1))',
