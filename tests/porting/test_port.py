@@ -36,11 +36,14 @@ def test_the_report_of_a_port(model, tmp_path):
     assert set(os.listdir(tmp_path / "out")) == {"model.npz", "model.npz.config.json", "back"}
 
 
-def test_a_port_that_a_framework_itself_proves(model, tmp_path):
-    report = tmb.port(model, tmp_path / "out" / "model.params", to="mxnet")
-    assert report.proof.result_ran == "our mxnet backend (mxnet 1.9.1), loaded by the lines below"
+@pytest.mark.parametrize(("name", "ran"), [("mxnet", "mxnet backend (mxnet 1.9.1)"), ("flax", "jax backend (jax 0.7.1)")])
+def test_a_port_that_a_framework_itself_proves(model, tmp_path, name, ran):
+    """The lines of flax leave arrays of NumPy's in the model."""
+    report = tmb.port(model, tmp_path / "out" / f"model{FORMATS[name].suffix}", to=name)
+    assert report.proof.result_ran == f"our {ran}, loaded by the lines below"
     assert 0.0 < report.proof.errors["logits"] <= 1e-5
-    assert any("optimizer's state was dropped" in note for note in report.notes)
+    dropped = any("optimizer's state was dropped" in note for note in report.notes)
+    assert dropped == (not FORMATS[name].optimizer)
 
 
 @pytest.mark.long

@@ -95,7 +95,9 @@ def seldom_on(leaves: Iterable[Array]) -> str:
 
 
 def platforms_of(arrays: Iterable[Array]) -> set[str]:
-    return {device.platform for array in arrays for device in array.devices()}
+    """Where they lie, or will be used: flax reads files into arrays of NumPy's, which JAX takes to its first device."""
+    devices = (array.devices() if isinstance(array, jax.Array) else jax.devices()[:1] for array in arrays)
+    return {device.platform for these in devices for device in these}
 
 
 def _options(options: Mapping[str, Any]) -> dict[str, Any] | None:
