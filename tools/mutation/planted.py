@@ -61,8 +61,8 @@ NO_MISTAKE = Planted("a sum the other way round", "normalization.py", "Z = X + s
 
 
 def planted_mutant(planted: Planted) -> Mutant:
-    """Plant a mistake; raises ValueError where the backend's file no longer holds the text: what is planted has to follow
-    it."""
+    """Plant a mistake; raises ValueError where the backend's file no longer holds the text, which what is planted must
+    follow."""
     source = Source("torch", planted.file)
     if source.text.count(planted.before) != 1:
         raise ValueError(f"torch/{planted.file} must hold {planted.before!r} once, got {source.text.count(planted.before)}.")
