@@ -1,1 +1,1 @@
-"""One subpackage per framework, imported as ``transformer_mb.backends.<name>``; see ``transformer_mb.registry``."""
+"""Subpackages, one per framework, imported as ``transformer_mb.backends.<name>``; see ``transformer_mb.registry``."""

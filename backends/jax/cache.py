@@ -94,7 +94,7 @@ class KeyValueCache:
 
 
 class BlockCache(NamedTuple):
-    """One decoder block's memory: its own steps, and the encoder's keys and values, projected once."""
+    """The memory of a decoder block: its own steps, and the encoder's keys and values, projected once."""
 
     self_attention: KeyValueCache = KeyValueCache()
     cross_attention: tuple[Array, Array] | None = None

@@ -33,7 +33,7 @@ class JAXProcesses(Star):
         self.mesh = DeviceMesh([devices[rank] for rank in range(self.size)], self.sharded)
 
     def reduce(self, gradients: Any) -> Any:
-        """XLA has found the sum itself."""
+        """Return the gradients, whose sum XLA has made itself."""
         return gradients
 
     def _end(self) -> None:

@@ -1,4 +1,4 @@
-"""From token ids to vectors: embeddings, positions, and what other variants add."""
+"""Embedding of token ids as vectors: embeddings, positions, and what other variants add."""
 
 from __future__ import annotations
 
@@ -91,13 +91,13 @@ def _taken(table: Array, ids: Array) -> Array:
 
 @_taken.defjvp
 def _taken_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Any]) -> tuple[Array, Array]:
-    """In float32, and so is its transpose, which adds up the gradients of each row."""
+    """Differentiate in float32, and so does the transpose, which adds up the gradients of each row."""
     table, ids = primals
     return _taken(table, ids), jnp.take(tangents[0].astype(jnp.float32), ids, axis=0).astype(table.dtype)
 
 
 class _Embed(nnx.Embed):
-    """In two bytes JAX adds up a row's gradient in the format, which loses it where a token is frequent; this in float32."""
+    """An nnx.Embed that adds up a row's gradient in float32: in two bytes JAX loses it where a token is frequent."""
 
     def __call__(self, inputs: Array) -> Array:
         table = self.embedding[...]
@@ -105,7 +105,7 @@ class _Embed(nnx.Embed):
 
 
 class SequenceEmbedding(Called, nnx.Module):
-    """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
     def __init__(
         self,

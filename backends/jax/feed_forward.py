@@ -21,11 +21,11 @@ from .linear import Linear
 
 
 def _gelu_tanh(X: Array) -> Array:
-    """With sigmoid(2u) for (1 + tanh u) / 2: XLA's tanh stops 8e-16 short of 1, which the gradient multiplies by X^3."""
+    """GELU with sigmoid(2u) for (1 + tanh u) / 2: XLA's tanh stops 8e-16 short of 1, which the gradient multiplies by X^3."""
     return X * jax.nn.sigmoid(2.0 * math.sqrt(2.0 / math.pi) * (X + 0.044715 * X**3))
 
 
-# jax.nn.gelu is the tanh approximation unless told.
+# jax.nn.gelu is the tanh approximation by default.
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "relu": jax.nn.relu,
     "gelu": partial(jax.nn.gelu, approximate=False),

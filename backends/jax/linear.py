@@ -16,13 +16,13 @@ from jax import Array
 
 from .weights import named_layers
 
-# Up to so many rows, a product with a transposed table takes XLA on a CPU less time with the table as its left factor, where a
+# Up to FEW_ROWS rows a product with a transposed table takes XLA on a CPU less time with the table as its left factor, where a
 # barrier keeps it: of 32 rows an eighth, with [8000, 512]. It lays a right factor out anew, which more rows make up for.
 FEW_ROWS = 256
 
 
 class _Differentiation(threading.local):
-    """Whether what is traced is differentiated in reverse mode alone."""
+    """The way in which what is traced is differentiated: ``reverse`` says in reverse mode alone."""
 
     reverse = False
 
@@ -32,7 +32,7 @@ _differentiation = _Differentiation()
 
 @contextmanager
 def reverse_mode() -> Iterator[None]:
-    """Around a training step: outside of it, layers can be differentiated in forward mode too."""
+    """Enclose a training step: outside of it, layers can be differentiated in forward mode too."""
     before, _differentiation.reverse = _differentiation.reverse, True
     try:
         yield
@@ -46,7 +46,7 @@ def spread(vector: Array, like: Array) -> Array:
 
 
 def broadcast(vector: Array, like: Array) -> Array:
-    """Its gradient is summed in at least float32: JAX' own adds up all rows in two bytes, and loses most of many."""
+    """Broadcast, with a gradient summed in at least float32: JAX' own adds up all rows in two bytes, and loses most of many."""
     wide = vector.astype(jnp.promote_types(vector.dtype, jnp.float32))
     return jnp.broadcast_to(wide, like.shape).astype(vector.dtype)
 
@@ -82,7 +82,7 @@ def batched_product(A: Array, B: Array) -> Array:
 
 @jax.custom_vjp
 def _two_byte_product(A: Array, B: Array) -> Array:
-    """Its gradient is rounded to two bytes before it is multiplied, as a linear layer's is and PyTorch's own.
+    """Multiply; the gradient is rounded to two bytes before it is multiplied, as a linear layer's is and PyTorch's own.
 
     It comes in float32, in which JAX would multiply it with what it casts for that: on a GPU in ten times the time.
     """
@@ -105,7 +105,7 @@ _two_byte_product.defvjp(_two_byte_forward, _two_byte_backward)
 
 
 class Linear(nnx.Linear):
-    """On rows [N, in]: XLA on a CPU first transposes what is summed over two axes, in three times the product's time."""
+    """An nnx.Linear on rows [N, in]: XLA on a CPU first transposes sums over two axes, in three times the product's time."""
 
     def __call__(self, inputs: Array) -> Array:
         shape = inputs.shape[:-1]

@@ -19,7 +19,7 @@ from .linear import spread
 
 
 class LayerNorm(Called, nnx.Module):
-    """From primitives: nnx.LayerNorm normalises one axis, and its fast variance loses half the digits."""
+    """A norm from primitives: nnx.LayerNorm normalises one axis, and its fast variance loses half the digits."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from .shortcuts import compilation, compiled
 
 @contextmanager
 def tf32() -> Iterator[None]:
-    """As if this backend had forgotten its switch: JAX itself takes TF32 for products of float32 matrices."""
+    """Behave as if this backend had forgotten its switch: JAX itself takes TF32 for products of float32 matrices."""
     before = compiled.PRECISIONS["full"]
     compiled.PRECISIONS["full"] = compiled.PRECISIONS["tf32"]
     jax.clear_caches()  # programs are kept by what they are made of, which this is no part of

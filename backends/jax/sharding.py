@@ -30,7 +30,7 @@ class DeviceMesh:
         self._same, self._rows = (NamedSharding(self._mesh, PartitionSpec(*axes)) for axes in ((), ("rows",)))
 
     def layout(self, shape: Sequence[int]) -> NamedSharding:
-        """Where an array that is no batch lies."""
+        """Return where an array that is no batch lies."""
         fitting = [(size, -axis) for axis, size in enumerate(shape) if size and size % self._mesh.size == 0]
         if not self.in_parts or not fitting:
             return self._same
@@ -54,7 +54,7 @@ class DeviceMesh:
         return jax.tree.map(lambda array: jax.make_array_from_process_local_data(self._rows, np.asarray(array)), tree)
 
     def whole(self, tree: Any) -> Any:
-        """Of global arrays all, on this process's first device; where they are in parts, all processes call it together."""
+        """Gather global arrays on this process's first device; where they are in parts, all processes call it together."""
         if all(len(array.sharding.device_set) == 1 for array in jax.tree.leaves(tree)):
             return tree  # not laid over the mesh yet
         if self.in_parts:
@@ -64,7 +64,7 @@ class DeviceMesh:
     def compiled(self, step: Callable[..., Any], *results: Any) -> Callable[..., Any]:
         """A compiled step that gives a number and trees of arrays like ``results``, laid as these are.
 
-        What it is given third is gone afterwards.
+        Its third argument is gone afterwards.
         """
         layouts, structure = jax.tree.flatten((self._same, *jax.tree.map(lambda array: self.layout(array.shape), results)))
         return _compiled(step, tuple(layouts), structure)

@@ -1,4 +1,4 @@
-"""One training step, compiled as a whole: forward, backward, clip, update."""
+"""A training step, compiled as a whole: forward, backward, clip, update."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STATE_NAMES = {"m": "mu", "v": "nu", "momentum": "trace"}
 
 
 class _Inputs(NamedTuple):
-    """What a compiled step gets of a batch.
+    """The inputs that a compiled step gets of a batch.
 
     Attributes:
         batch: its five arrays; masks: of the dropout, None where it is drawn from ``key`` and ``step``.
@@ -64,7 +64,7 @@ class _Objective(NamedTuple):
 class JAXTrainer(Trainer):
     """The model's variables hold the current weights after every step.
 
-    A step is given the memory of the moments alone. That of the weights may be somebody else's too: ``nnx.clone`` copies
+    A step takes over the memory of the moments alone. Others may hold that of the weights too: ``nnx.clone`` copies
     variables, and shares their arrays.
     """
 
@@ -88,7 +88,7 @@ class JAXTrainer(Trainer):
         return {name: parameter.value for name, parameter in self.parameters.items()}
 
     def run_batch(self, share: Share, part: int, last: bool) -> Array | float:
-        """On all devices together, where there are several: a batch's sums are those of all its rows."""
+        """Run a batch, on all devices together, where there are several: a batch's sums are those of all its rows."""
         structure, _ = split(self.model)  # again, since its attributes may have been changed
         processes: Any = self.processes
         mesh = processes.mesh if processes.size > 1 or processes.sharded else None
@@ -151,7 +151,7 @@ class JAXTrainer(Trainer):
 
 
 def _key(seed: int) -> Array:
-    """Each of 64 bits gives another, as in NumPy. JAX itself reads the low half alone while it knows no float64."""
+    """Make a key in which each of 64 bits counts, as in NumPy. JAX reads the low half alone while it knows no float64."""
     high, low = divmod(seed % 2**64, 2**32)
     key = jax.random.key(low)
     return jax.random.fold_in(key, high) if high else key

@@ -47,7 +47,7 @@ class Parameter(NativeParameter):
 
 
 def array_like(array: np.ndarray, like: Array) -> Array:
-    """A copy, made by NumPy: on the CPU JAX may share the memory of what it is given, and has a program to compile for a copy
+    """A copy, made by NumPy: on the CPU JAX may share the memory of its argument, and has a program to compile for a copy
     of each shape. In a trace, such as that of nnx.eval_shape, there is no place yet."""
     place = None if isinstance(like, jax.core.Tracer) else like.sharding
     return jax.device_put(np.array(array, like.dtype), place)

@@ -128,7 +128,7 @@ def drawn(logits: mnp.ndarray, uniform: mnp.ndarray, truncation: Truncation) -> 
     place = _count(total <= uniform.astype(total.dtype)[:, None] * total[:, -1:])
     # Rounding may end the sum a little late, among tokens that were cut.
     place = mnp.minimum(place, _count(weights > 0.0) - 1)
-    # MXNet sorts equal logits in any order. The lowest id is the first of them: so many that are equal come before the place.
+    # MXNet sorts equal logits in any order. The lowest id is the first of them: all that are equal come before the place.
     chosen = npx.pick(falling, place, axis=-1)[:, None]
     equal = mnp.cumsum((logits == chosen).astype("int32"), axis=1)
     return _count(equal <= (place - _count(logits > chosen))[:, None])

@@ -17,7 +17,7 @@ from .weights import to_device
 
 class MXNetProcesses(Star):
     def reduce(self, gradients: mnp.ndarray) -> mnp.ndarray:
-        """Of one vector of all parameters, by way of the host."""
+        """Sum one vector of all parameters, by way of the host."""
         return to_device(np.array(self.sum_arrays(gradients.asnumpy())), gradients.ctx)
 
 

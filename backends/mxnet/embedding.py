@@ -1,4 +1,4 @@
-"""From token ids to vectors: embeddings, positions, and what other variants add."""
+"""Embedding of token ids as vectors: embeddings, positions, and what other variants add."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PositionalEncoding(Block):
 
 
 class SequenceEmbedding(Block):
-    """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
     def __init__(
         self,

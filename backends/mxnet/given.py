@@ -1,4 +1,4 @@
-"""What a caller gives, as arrays: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
+"""Arguments of a caller as arrays: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from transformer_mb.checks import (
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: mnp.ndarray | gluon.Parameter) -> mnp.ndarray:
-    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too, onto the context of ``like``."""
+    """Ids [B, T] of a table of ``rows`` rows; lists and NumPy arrays are taken too, onto the context of ``like``."""
     ids = _tensor(name, given, like)
     check_ids(name, ids.shape, _whole(ids), ids.dtype, None if rows is None else _values(ids), rows)
     return ids

@@ -40,7 +40,7 @@ class MaskedSoftmaxCELoss(Called, gluon.loss.Loss):
 
 
 def _log_probability(pred: mnp.ndarray, label: mnp.ndarray) -> mnp.ndarray:
-    """Of each label [B, T], of logits [B, T, V].
+    """Return the log-probability of each label [B, T], from logits [B, T, V].
 
     MXNet's float32 log_softmax is 1e-6 off, and its gradient 8e-6; its softmax is exact, but 0 where a probability is too
     small. So the value is the logarithm of a probability where there is one, and the gradient, which is the label's

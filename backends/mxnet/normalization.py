@@ -33,7 +33,7 @@ def _trained(X: mnp.ndarray, gamma: mnp.ndarray, beta: mnp.ndarray, eps: float) 
 
 @lru_cache(maxsize=16)
 def _of_positions(rows: int, context: mx.Context) -> tuple[mnp.ndarray, mnp.ndarray, tuple[mnp.ndarray, mnp.ndarray]]:
-    """Ones as a column, zeros, and what a batch normalisation keeps of all batches."""
+    """Return ones as a column, zeros, and what a batch normalisation keeps of all batches."""
     with autograd.pause():
         ones, zeros, *moving = (mnp.full(rows, value, dtype="float32", ctx=context) for value in (1.0, 0.0, 0.0, 1.0))
         return ones.reshape(rows, 1), zeros, tuple(moving)

@@ -55,12 +55,12 @@ class _Optimizer:
         mnp.divide(m * rate, mnp.sqrt(v) / root + self.options.eps, out=self.change)
 
     def _fused_adam(self, gradient: mnp.ndarray, rate: float, eps: float) -> None:
-        """Of MXNet's fused updates, which hold their numbers in float32: the moments by that of momentum, where 1 - beta is
-        given rather than computed from a rounded beta, and the change by Adam's, with betas that leave the moments alone."""
+        """Update by MXNet's fused operators, which hold their numbers in float32: the moments by that of momentum, where 1 -
+        beta is passed, not computed from a rounded beta, and the change by Adam's, with betas that leave the moments alone."""
         beta1, beta2 = self.options.betas
         vectors = gradient, self.slots["m"], self.slots["v"], self.nothing, self.change
         gradient, m, v, nothing, change = (vector.as_nd_ndarray() for vector in vectors)
-        # Written in between: nothing + moment, which nobody reads.
+        # Written in between: nothing + moment, which is never read.
         mx.nd.sgd_mom_update(nothing, gradient, m, lr=beta1 - 1.0, momentum=beta1, wd=0.0, out=change)
         mx.nd.square(gradient, out=change)
         mx.nd.sgd_mom_update(nothing, change, v, lr=beta2 - 1.0, momentum=beta2, wd=0.0, out=change)

@@ -1,4 +1,4 @@
-"""What MXNet 1.9.1 needs before it can be used on a present-day Python, and what it lacks; imported before all else.
+"""Repairs that MXNet 1.9.1 needs on a present-day Python, and what it lacks; imported before all else.
 
 MXNet was retired in 2023. It reads ``numpy.bool``, which NumPy 1.24 removed, when it is imported and later.
 """
@@ -23,7 +23,7 @@ if "bool" not in vars(numpy):
 
 @contextmanager
 def _for_this_processor() -> Iterator[None]:
-    """What MXNet and its OpenBLAS of 2021 read from the environment when they are loaded, where the user says nothing.
+    """Set what MXNet and its OpenBLAS of 2021 read from the environment when they are loaded, where the user says nothing.
 
     MXNet takes half of all processors, as if each core were two. Threads that spin while they wait make small operations take
     twice the time wherever something else runs. To its OpenBLAS a processor that came later is one of 2004, whose matrix
@@ -51,7 +51,7 @@ with _for_this_processor(), warnings.catch_warnings():
 
 
 class _NumPyEverywhere(threading.local):
-    """In place of what MXNet keeps of each thread, where a new one has no value and so begins without."""
+    """The default in place of what MXNet keeps of each thread, where a new one has no value and so begins without."""
 
     value = util.np_array(True)
 

@@ -1,4 +1,4 @@
-"""One training step: forward, backward, clip, update."""
+"""A training step: forward, backward, clip, update."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class MXNetTrainer(Trainer):
         return split(vector, [tensor.shape for tensor in self.tensors])
 
     def run_batch(self, share: Share, part: int, last: bool) -> mnp.ndarray:
-        with autograd.pause():  # MXNet refuses to write into arrays inside somebody else's record()
+        with autograd.pause():  # MXNet refuses to write into arrays inside another record()
             return self._run_batch(share, part, last)
 
     def _run_batch(self, share: Share, part: int, last: bool) -> mnp.ndarray:
@@ -81,7 +81,7 @@ class MXNetTrainer(Trainer):
         return loss.detach()
 
     def _look(self) -> bool:
-        """Whether the model's layers are to be called in this step; forget what is compiled where it has changed."""
+        """Tell whether this step is to call the model's layers; forget what is compiled where it has changed."""
         settings = settings_within(self.model)
         # Parameters that are initialized, cast or frozen have other arrays than those that are compiled in.
         now = None if settings is None else [*settings, *(id(parameter.value) for parameter in self.parameters.values())]

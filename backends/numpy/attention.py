@@ -19,7 +19,7 @@ from .framework import Layer, Linear, column_sums, recording, row_sums, softmax_
 from .given import attention_mask, features, floats, lengths
 from .rounding import product
 
-# Weights of so many numbers are joined in less time than a layer's call takes.
+# Weights of this many numbers are joined in less time than a layer's call takes.
 SMALL_WEIGHT = 4096
 
 
@@ -153,13 +153,13 @@ class _Projection:
         self.heads = tuple(projected[:, :, i].swapaxes(1, 2) for i in range(len(layers)))
 
     def gradients(self) -> list[np.ndarray]:
-        """Where attention is to put the gradients of ``heads``."""
+        """Allocate the arrays where attention is to put the gradients of ``heads``."""
         B, H, T, width = self.heads[0].shape
         self.gradient = np.empty((B, T, len(self.layers), H, width), self.heads[0].dtype)
         return [self.gradient[:, :, i].swapaxes(1, 2) for i in range(len(self.layers))]
 
     def backward(self) -> np.ndarray:
-        """From the filled ``gradients`` to the gradient of X."""
+        """Return the gradient of X, from the filled ``gradients``."""
         B, T = self.gradient.shape[:2]
         if not self.alike:
             parts = [self.gradient[:, :, i].reshape(B, T, -1) for i in range(len(self.layers))]
@@ -179,7 +179,7 @@ def _join(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class MultiHeadAttention(WeightsOfHeads, Layer):
-    """Where one array is queries, keys and values, or keys and values, its projections are one matrix product.
+    """Attention that projects in one product where one array is queries, keys and values, or keys and values.
 
     ``backward`` then gives that array's whole gradient at its first place, and None at the others.
     """

@@ -23,7 +23,7 @@ from .trainer import NumPyTrainer
 
 
 class NumPyBackend(NativeBackend, package=__package__):
-    """With ``rounded_to``, float32 whose every result is rounded further: see ``rounding``.
+    """NumPy in float32 or float64; with ``rounded_to``, float32 whose every result is rounded further: see ``rounding``.
 
     The loss and the optimizer stay in float32, as every backend has them: a gradient of logits and a weight are rounded once.
     """
@@ -74,7 +74,7 @@ class NumPyBackend(NativeBackend, package=__package__):
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
             return leaf
-        # A copy, so that an array given twice counts as two inputs.
+        # A copy, so that an array passed twice counts as two inputs.
         leaf = np.array(leaf, self.dtype if leaf.dtype.kind == "f" else None)
         return rounded_array(leaf, self.rounded_to)
 
@@ -149,7 +149,7 @@ def _gradients(layer: Layer) -> dict[str, np.ndarray]:
 
 
 def _parts_in(layer: Layer, training: bool) -> list[Layer]:
-    """Those in this mode. ``named_layers``, which spells their paths, would take three times as long."""
+    """Return the layers in this mode. ``named_layers``, which spells their paths, would take three times as long."""
     found = [layer] if layer.training == training else []
     for value in vars(layer).values():
         if isinstance(value, Layer):

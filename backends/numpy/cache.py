@@ -61,7 +61,7 @@ class KeyValueCache(NamedTuple):
 
 
 class BlockCache(NamedTuple):
-    """One decoder block's memory: its own steps, and the encoder's keys and values with their mask, made once."""
+    """The memory of a decoder block: its own steps, and the encoder's keys and values with their mask, made once."""
 
     self_attention: KeyValueCache = KeyValueCache()
     cross_attention: tuple[np.ndarray, np.ndarray, np.ndarray | None] | None = None

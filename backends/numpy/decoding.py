@@ -17,7 +17,7 @@ GROUP = 16  # columns of a vocabulary of which a search for the best looks at th
 
 
 def suppress(logits: np.ndarray, token_ids: tuple[int, ...]) -> np.ndarray:
-    """In place: they are of one step."""
+    """Rule tokens out in place: the logits are of one step."""
     if token_ids:
         logits[..., list(token_ids)] = -np.inf
     return logits

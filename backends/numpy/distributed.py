@@ -10,7 +10,7 @@ from transformer_mb.distributed.star import Star
 
 class NumPyProcesses(Star):
     def reduce(self, gradients: np.ndarray) -> np.ndarray:
-        """Of all gradients in a row, in their own dtype."""
+        """Sum all gradients in a row, in their own dtype."""
         return self.sum_arrays(gradients)
 
 

@@ -1,4 +1,4 @@
-"""What other backends get from their framework: parameters, layers with a backward pass, linear maps, embeddings.
+"""Parts that other backends get from their framework: parameters, layers with a backward pass, linear maps, embeddings.
 
 ``forward`` remembers what ``backward`` needs; ``backward`` takes the gradient of the output, adds to each parameter's
 gradient, and returns the gradients of the layer's float inputs in their order. It runs once after each forward. No
@@ -31,7 +31,7 @@ _initial = np.random.default_rng()
 
 
 class _Recording(threading.local):
-    """Whether forward remembers, in each thread for itself: several threads may then decode with one model."""
+    """A switch, in each thread for itself: forward remembers while it is on. Several threads may then decode with one model."""
 
     on = True
 
@@ -77,7 +77,7 @@ class Layer(Called):
     _saved: tuple[Any, ...] | None = None
 
     def extra_repr(self) -> str:
-        """What ``repr`` says before the layers inside."""
+        """Return what ``repr`` says before the layers inside."""
         return settings(self)
 
     def __repr__(self) -> str:
@@ -103,14 +103,14 @@ class Layer(Called):
         self._saved = values if _recording.on else None
 
     def recall(self) -> tuple[Any, ...]:
-        """What forward remembered, and forget it: its memory is free as soon as backward is past it."""
+        """Return what forward remembered, and forget it: its memory is free as soon as backward is past it."""
         if self._saved is None:
             raise RuntimeError(f"{type(self).__name__}.backward needs a forward before it, outside no_gradients().")
         saved, self._saved = self._saved, None
         return saved
 
     def named_layers(self, path: str = "") -> Iterator[tuple[str, Layer]]:
-        """This layer and all inside it, by dotted path."""
+        """Return this layer and all inside it, by dotted path."""
         yield path, self
         for name, value in list(vars(self).items()):
             if isinstance(value, Layer):
@@ -230,9 +230,9 @@ class Embedding(Layer):
 
 
 def flatten(parameters: Sequence[Parameter]) -> Parameter:
-    """One long parameter of which the given ones become views, gradients too, so that an update is one operation.
+    """Make one long parameter of which ``parameters`` become views, gradients too, so that an update is one operation.
 
-    Where operations on the given ones round, those on the whole do not.
+    Where operations on the parts round, those on the whole do not.
     """
     buffer = _buffer(parameters[0].value)
     size = sum(parameter.value.size for parameter in parameters)
@@ -254,7 +254,7 @@ def flatten(parameters: Sequence[Parameter]) -> Parameter:
 
 
 def _buffer(array: Any) -> Any:
-    """What an array is a view of; between the two there is one more where operations round."""
+    """Return what an array is a view of; between the two there is one more where operations round."""
     base = array.base
     while base is not None and base.base is not None:
         base = base.base
@@ -279,7 +279,7 @@ def _ones(size: int, dtype: np.dtype) -> np.ndarray:
 
 
 def softmax_shift(scores: np.ndarray) -> np.ndarray | None:
-    """What to subtract from each row before exp: its maximum, or None where all scores are near zero.
+    """Return what to subtract from each row before exp: its maximum, or None where all scores are near zero.
 
     Softmax is the same for every shift, and the row maximum takes longer than all the rest of a softmax over a short axis.
     """

@@ -1,4 +1,4 @@
-"""What a caller gives, as arrays: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
+"""Arguments of a caller as arrays: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .framework import Embedding, Layer, Linear
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: Any) -> np.ndarray:
-    """Ids [B, T] of a table of so many rows; lists are taken too."""
+    """Ids [B, T] of a table of ``rows`` rows; lists are taken too."""
     ids = _tensor(name, given, like)
     check_ids(name, ids.shape, ids.dtype.kind in "iu", ids.dtype, None if rows is None else ids, rows)
     return ids

@@ -12,7 +12,7 @@ LARGEST = 127
 
 
 class Int8Linear(Linear):
-    """As Linear in float32, for evaluation: its products are of rounded inputs and weights.
+    """A Linear in float32, for evaluation: its products are of rounded inputs and weights.
 
     Each row of the weight has a scale of its own, |row|max / 127. Each vector of the input is rounded when it comes, to 128
     levels from its least number to its greatest, of which one is zero (torch's dynamic quantization of one vector).
@@ -32,7 +32,7 @@ class Int8Linear(Linear):
 
 
 def _rounded_input(X: np.ndarray) -> np.ndarray:
-    """Each number as the nearest of 128 levels, the same steps apart, from min(x, 0) to max(x, 0) of its vector x."""
+    """Round each number to the nearest of 128 levels, the same steps apart, from min(x, 0) to max(x, 0) of its vector x."""
     least, greatest = np.minimum(X.min(axis=-1, keepdims=True), 0.0), np.maximum(X.max(axis=-1, keepdims=True), 0.0)
     step = np.maximum(greatest - least, np.finfo(np.float32).tiny) / np.float32(LARGEST)
     zero = np.rint(-least / step)

@@ -43,7 +43,7 @@ class MaskedSoftmaxCELoss(Layer):
         return np.where(valid, step_losses.reshape(B, T), 0.0).sum(axis=1) / divisor
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:
-        """For each valid step, softmax less q; nothing for the others."""
+        """Return softmax less q for each valid step; nothing for the others."""
         shape, rounded_to, result, totals, places, valid, divisor = self.recall()
         weights = np.where(valid, in_float32(gradient)[:, None] / divisor, 0.0).reshape(-1, 1)
         result *= weights / totals

@@ -46,7 +46,7 @@ class LayerNorm(Layer):
         return Z.reshape(X.shape)
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:
-        """For the rows Z = scale (X - mean): dX = scale (G - mean(G) - share sum(G Z) Z); ``rms_norm`` knows no mean."""
+        """Return for rows Z = scale (X - mean): dX = scale (G - mean(G) - share sum(G Z) Z); ``rms_norm`` knows no mean."""
         Z, scale, share = self.recall()
         G = gradient.reshape(Z.shape)
         if self.weight is not None:
@@ -65,7 +65,7 @@ class LayerNorm(Layer):
 
 
 def _std_norm_share(deviation: np.ndarray, eps: float, size: int) -> np.ndarray:
-    """How the deviation's own slope enters: (s + eps) / (s (size - 1)); a constant row has none."""
+    """Return how the deviation's own slope enters: (s + eps) / (s (size - 1)); a constant row has none."""
     constant = deviation == 0.0
     return np.where(constant, 0.0, (deviation + eps) / (np.where(constant, 1.0, deviation) * (size - 1)))
 

@@ -60,7 +60,7 @@ def in_float32(array: np.ndarray) -> np.ndarray:
 
 
 def format_of(array: np.ndarray) -> str | None:
-    """What an array's operations round to; None: nothing further."""
+    """Return what an array's operations round to; None: nothing further."""
     return array.to if isinstance(array, RoundedArray) else None
 
 
@@ -72,7 +72,7 @@ def rounded_array(array: np.ndarray, dtype: str | None) -> np.ndarray:
 
 
 class _Products(threading.local):
-    """What matrix products are rounded to, in each thread for itself; and in what TF32's factors are."""
+    """The formats that matrix products are rounded to, in each thread for itself; and in what TF32's factors are."""
 
     to: str | None = None
     tf32: str = "tf32"

@@ -1,4 +1,4 @@
-"""One training step: forward, backward, clip, update."""
+"""A training step: forward, backward, clip, update."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if sys.modules.get("tensorflow") is not None and "paddle" not in sys.modules:
         "first, or give each a process of its own."
     )
 
-# Paddle prints two lines to whoever sets OMP_NUM_THREADS to more than 1; what fails still says so as an exception.
+# Paddle prints two lines to a user who sets OMP_NUM_THREADS to more than 1; what fails still says so as an exception.
 with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
     warnings.filterwarnings("ignore", "No ccache found")  # which those need who compile operators of their own
     chosen = "OMP_NUM_THREADS" in os.environ  # Paddle itself sets it

@@ -44,7 +44,7 @@ class PaddleProcesses(Star):
         faulthandler.cancel_dump_traceback_later()
 
     def reduce(self, gradients: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Of few vectors, in place."""
+        """Sum few vectors, in place."""
         for vector in gradients:
             dist.all_reduce(vector, op=dist.ReduceOp.SUM)
         return gradients

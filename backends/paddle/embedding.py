@@ -1,4 +1,4 @@
-"""From token ids to vectors: embeddings, positions, and what other variants add."""
+"""Embedding of token ids as vectors: embeddings, positions, and what other variants add."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class PositionalEncoding(Called, nn.Layer):
 
 
 class SequenceEmbedding(Called, nn.Layer):
-    """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class SequenceEmbedding(Called, nn.Layer):
 
 
 def _is_read(table: nn.Layer) -> bool:
-    """Whether its weight says what its call would, and nobody watches that."""
+    """Tell whether its weight says what its call would, with no hook on it."""
     own = vars(table)
     watched = own["_forward_pre_hooks"] or own["_forward_post_hooks"] or "forward" in own
     return type(table) is nn.Embedding and not watched

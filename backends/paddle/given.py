@@ -1,4 +1,4 @@
-"""What a caller gives, as tensors: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
+"""Arguments of a caller as tensors: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WHOLE = (paddle.int64, paddle.int32, paddle.int16, paddle.int8, paddle.uint8)
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: Any) -> Tensor:
-    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too, onto the device of ``like``."""
+    """Ids [B, T] of a table of ``rows`` rows; lists and NumPy arrays are taken too, onto the device of ``like``."""
     ids = _tensor(name, given, like)
     check_ids(name, ids.shape, ids.dtype in WHOLE, ids.dtype, None if rows is None else _values(ids), rows)
     return ids if ids.dtype in WHOLE[:2] else ids.astype(paddle.int64)

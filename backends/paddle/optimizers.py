@@ -91,7 +91,7 @@ def _pieces(vector: Tensor) -> list[Tensor]:
 
 
 def _views(vector: Tensor, group: Sequence[Tensor]) -> list[Tensor]:
-    """Of what belongs to each parameter, in its shape."""
+    """View what belongs to each parameter, in its shape."""
     sizes = [_count(parameter) for parameter in group]
     pieces = [vector._slice(end - size, end) for end, size in zip(itertools.accumulate(sizes), sizes, strict=True)]
     return [piece.reshape(parameter.shape) for piece, parameter in zip(pieces, group, strict=True)]

@@ -1,4 +1,4 @@
-"""One training step: forward, backward, clip, update.
+"""A training step: forward, backward, clip, update.
 
 It runs as dynamic graph: compiled with paddle.jit.to_static the same step takes as long (measured, 2 CPU cores), after
 5 seconds of compiling for each shape.
@@ -81,7 +81,7 @@ class PaddleTrainer(Trainer):
 
 
 def _given_away(tensors: list[Tensor]) -> Iterator[Tensor]:
-    """Each of them, freed where nobody keeps it: gradients need as much memory as the weights."""
+    """Yield each of them, freed where no name keeps it: gradients need as much memory as the weights."""
     tensors.reverse()
     while tensors:
         yield tensors.pop()

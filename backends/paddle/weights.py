@@ -43,6 +43,6 @@ def named_parameters(module: Any) -> dict[str, Parameter]:
 
 
 def gradients(output: Tensor, tensors: Sequence[Tensor], cotangent: Tensor | None = None) -> list[Tensor]:
-    """Those of sum(output * cotangent), zeros for what has none; the parameters' own ``grad`` stays as it is."""
+    """Return those of sum(output * cotangent), zeros for what has none; the parameters' own ``grad`` stays as it is."""
     gradients = paddle.grad(output, tensors, cotangent, allow_unused=True)
     return [paddle.zeros_like(t) if gradient is None else gradient for t, gradient in zip(tensors, gradients, strict=True)]

@@ -129,7 +129,7 @@ class DotProductAttention(Called, keras.layers.Layer):
         return products(self.dropout(weights, training=training), values)
 
     def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
-        """What Keras attaches to the output: the padding of the queries, never the mask of this call."""
+        """Return the mask that Keras attaches to the output: the padding of the queries, never the mask of this call."""
         return getattr(queries, "_keras_mask", None)
 
 
@@ -208,5 +208,5 @@ class MultiHeadAttention(WeightsOfHeads, Called, keras.layers.Layer):
         return self.attend(queries, keys, values, valid_lens, training=training, **options)
 
     def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
-        """What Keras attaches to the output: the padding of the queries, never the mask of this call."""
+        """Return the mask that Keras attaches to the output: the padding of the queries, never the mask of this call."""
         return getattr(queries, "_keras_mask", None)

@@ -52,7 +52,7 @@ class KeyValueCache(NamedTuple):
         return self._replace(length=length, key_buffer=key_buffer, value_buffer=value_buffer)
 
     def _allocated(self, keys: tf.Tensor) -> KeyValueCache:
-        """With buffers for keys and values of this form."""
+        """Return the cache with buffers for keys and values of this form."""
         B, H, _, width = keras.ops.shape(keys)
         buffer = tf.zeros((B, H, self.max_steps, width), keys.dtype)
         return self._replace(key_buffer=buffer, value_buffer=buffer)
@@ -65,7 +65,7 @@ class KeyValueCache(NamedTuple):
 
 
 class BlockCache(NamedTuple):
-    """One decoder block's memory: its own steps, and the encoder's keys and values, projected once."""
+    """The memory of a decoder block: its own steps, and the encoder's keys and values, projected once."""
 
     self_attention: KeyValueCache
     cross_attention: tuple[tf.Tensor, tf.Tensor] | None = None

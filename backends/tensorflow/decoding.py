@@ -22,7 +22,7 @@ from .model import EncoderDecoder
 from .shortcuts.decoding_steps import DecodingSteps, is_plain
 from .weights import named_layers
 
-# Of a layer what a trace keeps and somebody may assign: "call" is there where it was patched.
+# Of a layer what a trace keeps and a user may assign: "call" is there where it was patched.
 SETTINGS = (
     *("call", "activation", "lora_enabled", "eps", "kind", "num_heads", "pre"),
     *("scale", "padding_id", "position_offset", "compat_decode"),
@@ -30,7 +30,7 @@ SETTINGS = (
 
 
 class _Programs:
-    """What is compiled of a model as it is: by the function's name and whatever else makes a program of its own."""
+    """The programs compiled of a model as it is: by the function's name and whatever else makes a program of its own."""
 
     def __init__(self, model: EncoderDecoder, state: list[Any]):
         self.state, self.plain = state, is_plain(model.decoder)
@@ -41,7 +41,7 @@ _programs: weakref.WeakKeyDictionary[keras.Model, _Programs] = weakref.WeakKeyDi
 
 
 def _programs_of(model: EncoderDecoder) -> _Programs:
-    """Kept as long as the model, and until somebody changes more of it than the values of its weights."""
+    """Kept as long as the model, and until more of it changes than the values of its weights."""
     state, programs = _state(model), _programs.get(model)
     if programs is None or programs.state != state:
         programs = _programs[model] = _Programs(model, state)
@@ -49,7 +49,7 @@ def _programs_of(model: EncoderDecoder) -> _Programs:
 
 
 def _state(model: EncoderDecoder) -> list[Any]:
-    """What a trace takes for granted: the config, the layers, and of each its class, its policy and what ``SETTINGS`` names.
+    """List what a trace takes for granted: the config, the layers, each one's class, policy and what ``SETTINGS`` names.
 
     The layers themselves, not their addresses, which another one might get.
     """
@@ -136,7 +136,7 @@ def _generate(model: EncoderDecoder, given: dict[str, tf.Tensor], max_steps: tf.
 
 
 def _steps(model: EncoderDecoder, inputs: DecodingInputs, max_steps: tf.Tensor) -> tuple[Callable[..., Any], list[tf.Tensor]]:
-    """From tokens [B], the number of a step and tensors that remember the steps before it to its logits and new tensors."""
+    """Return a function from tokens [B], a step's number and memory to logits and new memory; and the first memory."""
     start = _start(model, inputs, max_steps, 1)
     if is_plain(model.decoder):
         past = 0 if inputs.prompt is None else tf.shape(inputs.prompt)[1]
@@ -177,7 +177,7 @@ def _start(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int | tf.Te
 
 
 def _complete(model: EncoderDecoder, inputs: DecodingInputs, state: list[Any], beam: int = 1) -> list[Any]:
-    """With nothing left to allocate or to project, as a loop wants its state: a first step outside would be traced too."""
+    """Allocate and project all of a state, as a loop wants it: a first step outside would be traced too."""
     enc_outputs, valid_lens, caches = state
     sizes = tf.shape(inputs.tokens)[0] * beam, 1, model.config.num_hiddens
     step = tf.zeros(sizes, model.decoder.compute_dtype)  # of any numbers: only its form is looked at

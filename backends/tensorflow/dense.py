@@ -20,7 +20,7 @@ _in_bfloat16: ContextVar[bool] = ContextVar("_in_bfloat16", default=False)
 
 @contextmanager
 def bfloat16_products(wanted: bool) -> Iterator[None]:
-    """Around what a trainer traces: factors, products and their gradients are rounded to bfloat16, and all else is as it is.
+    """Round inside, where a trainer traces, factors, products and their gradients to bfloat16; all else is as it is.
 
     Not by a dtype policy, which belongs to the layers: the model stays one of float32 when it is used otherwise.
     """
@@ -44,7 +44,7 @@ def product(left: Any, right: Any, transpose_b: bool = False) -> tf.Tensor:
 
 @cache
 def cuts_bfloat16() -> bool:
-    """Whether TensorFlow cuts a product in bfloat16 off, where it is to be rounded.
+    """Tell whether TensorFlow cuts a product in bfloat16 off, where it is to be rounded.
 
     Without oneDNN's kernels, which need AVX-512, its own multiplies in float32 and drops the lower half of each number: up to
     twice the error, all of it toward zero. Multiplied in float32 by us and rounded, it takes the same time.

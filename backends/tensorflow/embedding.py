@@ -1,4 +1,4 @@
-"""From token ids to vectors: embeddings, positions, and what other variants add."""
+"""Embedding of token ids as vectors: embeddings, positions, and what other variants add."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PositionalEncoding(Called, keras.layers.Layer):
 
 
 def check_room(offset: int | tf.Tensor, steps: int | tf.Tensor, max_len: int | tf.Tensor, limit: str = "max_len") -> None:
-    """Within a graph, where the numbers of steps may not be known yet, the graph itself checks them."""
+    """Refuse steps past the limit; in a graph, where their numbers may not be known yet, the graph itself checks them."""
     first, count, most = map(tf.get_static_value, (offset, steps, max_len))
     if first is not None and count is not None and most is not None:
         check_positions(first, int(count), int(most), limit)
@@ -72,7 +72,7 @@ def _places(start: tf.Tensor, count: int | tf.Tensor) -> tf.Tensor:
 
 @keras.saving.register_keras_serializable("transformer_mb")
 class Embedding(keras.layers.Embedding):
-    """In two bytes Keras adds up a row's gradient in the format, which loses it where a token is frequent; this in float32."""
+    """Keras' Embedding, but a row's gradient is added up in float32: in two bytes it is lost where a token is frequent."""
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         if self.compute_dtype not in ("bfloat16", "float16"):
@@ -81,7 +81,7 @@ class Embedding(keras.layers.Embedding):
         return tf.cast(_taken(tf.convert_to_tensor(self.embeddings), tf.cast(inputs, tf.int64)), self.compute_dtype)
 
     def quantize(self, mode: str, type_check: bool = True, **options: Any) -> None:
-        """As Keras does, which refuses any class but its own where types are checked."""
+        """Quantize as Keras does, which refuses any class but its own where types are checked."""
         super().quantize(mode, type_check=False, **options)
 
 
@@ -96,7 +96,7 @@ def _taken(table: tf.Tensor, ids: tf.Tensor) -> tuple[tf.Tensor, Any]:
 
 
 class SequenceEmbedding(Called, keras.layers.Layer):
-    """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
     def __init__(
         self,

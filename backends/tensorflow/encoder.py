@@ -53,7 +53,7 @@ class EncoderBlock(Called, keras.layers.Layer):
         self.built = True
 
     def __call__(self, X: Any, valid_lens: Any = None, *, mask: Any = None, **options: Any) -> Any:
-        # Where no mask is given Keras would fill in the padding [B, T] that X carries, which the attention finds at its keys.
+        # Without a mask Keras would fill in the padding [B, T] that X carries, which the attention finds at its keys.
         return super().__call__(X, valid_lens, mask=True if mask is None else mask, **options)
 
     def call(
@@ -73,7 +73,7 @@ class EncoderBlock(Called, keras.layers.Layer):
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X), training=training), training=training)
 
     def compute_mask(self, X: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
-        """What Keras attaches to the output: the padding of X, never the mask of this call."""
+        """Return the mask that Keras attaches to the output: the padding of X, never the mask of this call."""
         return getattr(X, "_keras_mask", None)
 
 

@@ -17,7 +17,7 @@ from .given import features
 
 
 def _gelu(X: tf.Tensor) -> tf.Tensor:
-    """From erf itself: tf.nn.gelu rounds its constant to float32, 5e-9 off in float64."""
+    """GELU from erf itself: tf.nn.gelu rounds its constant to float32, 5e-9 off in float64."""
     return 0.5 * X * (1.0 + tf.math.erf(X * math.sqrt(0.5)))
 
 

@@ -1,4 +1,4 @@
-"""What a caller gives, as tensors: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
+"""Arguments of a caller as tensors: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from transformer_mb.checks import (
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: Any) -> tf.Tensor:
-    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too."""
+    """Ids [B, T] of a table of ``rows`` rows; lists and NumPy arrays are taken too."""
     ids = _tensor(name, given)
     check_ids(name, ids.shape, ids.dtype.is_integer, ids.dtype, None if rows is None else _values(ids), rows)
     return ids

@@ -99,7 +99,7 @@ class EncoderDecoder(Called, keras.Model):
         return self.decoder(dec_X, self.decoder.init_state(enc_outputs, enc_valid_lens), training=training)
 
     def _are_all_in_one(self, enc_X: Any, dec_X: Any) -> bool:
-        """Whether Keras, or its user, gave the inputs as one; a list of numbers is token ids."""
+        """Tell whether Keras, or its user, gave the inputs as one; a list of numbers is token ids."""
         if isinstance(enc_X, dict):
             return True
         both = self.encoder is not None and self.decoder is not None
@@ -124,7 +124,7 @@ class EncoderDecoder(Called, keras.Model):
             self._last_inputs = given
 
     def export(self, filepath: Any, *arguments: Any, input_signature: Any = None, **options: Any) -> Any:
-        """As Keras has it. Unless told, the program takes the inputs of the last call, in one list, and gives the logits."""
+        """Export as Keras does. By default the program takes the inputs of the last call, in one list, and gives the logits."""
         if input_signature is None and self._last_inputs:
             ranks = {"enc_valid_lens": (None,)}
             specs = [keras.InputSpec(dtype, ranks.get(name, (None, None)), name=name) for name, dtype in self._last_inputs]
@@ -141,6 +141,6 @@ class EncoderDecoder(Called, keras.Model):
 
 
 def _replace(layer: keras.layers.Layer, name: str, new: keras.layers.Layer) -> None:
-    """Keras counts the weights of every layer that an attribute ever held, unless it is told."""
+    """Keras counts the weights of every layer that an attribute ever held, unless it is untracked."""
     layer._tracker.untrack(getattr(layer, name))
     setattr(layer, name, new)

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from transformer_mb.trainer import SLOTS, TrainerOptions
 
-# Numbers of a parameter that is updated together with others: an operation costs as much as arithmetic on so many.
+# Numbers of a parameter that is updated together with others: an operation costs as much as arithmetic on this many.
 SMALL = 2**14
 
 
@@ -46,7 +46,7 @@ class _Optimizer:
         return [parts[number] for number in range(len(parts))]
 
     def zeros(self) -> list[tf.Variable]:
-        """For what is kept or added up of each array of the gradients."""
+        """Make variables for what is kept or added up of each array of the gradients."""
         dtype = self.parameters[0].dtype
         dtype = tf.float32 if dtype in (tf.bfloat16, tf.float16) else dtype
         with tf.device(self.parameters[0].device):
@@ -54,7 +54,7 @@ class _Optimizer:
             return [tf.Variable(array, trainable=False) for array in arrays]
 
     def rates(self, learning_rate: float, step_count: int) -> np.ndarray:
-        """What changes from step to step, made in float64: the learning rate and Adam's bias corrections.
+        """Return what changes from step to step, made in float64: the learning rate and Adam's bias corrections.
 
         ``step_count`` is 1 at the first step.
         """

@@ -1,4 +1,4 @@
-"""One training step, compiled as a whole: forward, backward, clip, update.
+"""A training step, compiled as a whole: forward, backward, clip, update.
 
 It is compiled without XLA: on a CPU the D2L step takes longer with it, and each new shape over 20 s to compile.
 """
@@ -104,7 +104,7 @@ class TensorFlowTrainer(Trainer):
 
     @property
     def _dtype(self) -> tf.DType:
-        """Of moments and of an update's arithmetic: for parameters of low precision float32."""
+        """The dtype of moments and of an update's arithmetic: for parameters of low precision float32."""
         return next(iter(self.optimizer.slots.values()))[0].dtype
 
     def _moments(self, arrays: Mapping[str, np.ndarray]) -> list[tf.Tensor]:

@@ -22,7 +22,7 @@ from .given import attention_mask, features, floats, lengths
 from .shortcuts import is_watched
 from .shortcuts.composed_attention import SHORT_ROW, ComposedAttention, is_one_node, softmax_where
 
-FEW_SCORES = 2000  # up to so many the single call is the faster one all the same
+FEW_SCORES = 2000  # up to this many the single call is the faster one all the same
 
 
 def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:
@@ -71,7 +71,7 @@ def _allowed(shape: Sequence[int], like: Tensor, valid_lens: Tensor | None, mask
 
 
 def _wants_all_digits(queries: Tensor) -> bool:
-    """Whether a GPU's fused kernel for float32 loses too many: its gradients are off by up to 27 times as much.
+    """Tell whether a GPU's fused kernel for float32 loses too many: its gradients are off by up to 27 times as much.
 
     TF32 may lose them, and who has chosen kernels by ``sdpa_kernel`` gets those.
     """
@@ -92,7 +92,7 @@ class DotProductAttention(Called, nn.Module):
         self.attention_weights: Tensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the last call's weights: torch copies no tensor of a graph, and a file would keep what no model has."""
+        """Drop the last call's weights: torch copies no tensor of a graph, and a file would keep what no model has."""
         return {**self.__dict__, "attention_weights": None}
 
     def forward(

@@ -95,7 +95,7 @@ class TorchBackend(TapedBackend, package=__package__):
 
 
 def _parts_in(layer: nn.Module, training: bool) -> list[nn.Module]:
-    """Those in this mode. ``layer.modules()``, which tells shared ones apart, would take four times as long."""
+    """Return the layers in this mode. ``layer.modules()``, which tells shared ones apart, would take four times as long."""
     found = [layer] if layer.training == training else []
     for child in layer._modules.values():
         if child is not None:

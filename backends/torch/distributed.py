@@ -35,7 +35,7 @@ class TorchProcesses(Star):
         dist.init_process_group(engines, store=store, rank=self.rank, world_size=self.size, timeout=patience)
 
     def reduce(self, gradients: Sequence[Tensor]) -> Sequence[Tensor]:
-        """In place."""
+        """Sum in place."""
         vector = torch.cat([gradient.reshape(-1) for gradient in gradients])
         dist.all_reduce(vector, dist.ReduceOp.SUM)
         pieces = vector.split([gradient.numel() for gradient in gradients])

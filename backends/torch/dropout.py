@@ -34,7 +34,7 @@ class Dropout(nn.Dropout):
         return X * self._factors(X.shape, X)
 
     def _factors(self, shape: Sequence[int], like: Tensor) -> Tensor:
-        """What numbers of that shape are multiplied with: 0 where they are dropped, else 1 / (1 - rate)."""
+        """Return what numbers of that shape are multiplied with: 0 where they are dropped, else 1 / (1 - rate)."""
         if self.keep is None and like.device.type != "cpu":
             return super().forward(like.new_ones(shape))
         if self.keep is None:

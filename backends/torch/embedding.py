@@ -1,4 +1,4 @@
-"""From token ids to vectors: embeddings, positions, and what other variants add."""
+"""Embedding of token ids as vectors: embeddings, positions, and what other variants add."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _places(start: Tensor, count: int) -> Tensor:
 
 
 def _is_read(table: nn.Module) -> bool:
-    """Whether a slice of its weight says what its call would, and nobody watches that."""
+    """Tell whether a slice of its weight says what its call would, with no hook on it."""
     return type(table) is Embedding and not is_watched(table)
 
 
@@ -66,7 +66,7 @@ class PositionalEncoding(Called, nn.Module):
 
 
 class Embedding(nn.Embedding):
-    """In two bytes torch adds up a row's gradient in the format, which loses it where a token is frequent; this in float32."""
+    """nn.Embedding, but a row's gradient is added up in float32: in two bytes it is lost where a token is frequent."""
 
     def forward(self, ids: Tensor) -> Tensor:
         if self.weight.dtype in HALF and torch.is_grad_enabled():
@@ -75,7 +75,7 @@ class Embedding(nn.Embedding):
 
 
 class SequenceEmbedding(Called, nn.Module):
-    """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
     def __init__(
         self,

@@ -53,6 +53,6 @@ class PositionWiseFFN(Called, nn.Module):
         return self.dense2(self.dropout(self.activation(hidden)))
 
     def _joins_positions(self) -> bool:
-        """Whether nothing between the two products could tell [B, T, F] from [B * T, F]."""
+        """Tell whether nothing between the two products could tell [B, T, F] from [B * T, F]."""
         own = type(self.dropout) is Dropout and type(self.dense2) is nn.Linear and self.dropout.p == 0.0
         return own and not is_watched(self.dropout) and not is_watched(self.dense2)

@@ -1,4 +1,4 @@
-"""What a caller gives, as tensors: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
+"""Arguments of a caller as tensors: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from transformer_mb.checks import (
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: Any) -> Tensor:
-    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too, onto the device of ``like``."""
+    """Ids [B, T] of a table of ``rows`` rows; lists and NumPy arrays are taken too, onto the device of ``like``."""
     ids = _tensor(name, given, like)
     check_ids(name, ids.shape, _whole(ids), ids.dtype, None if rows is None else _values(ids), rows)
     return ids if ids.dtype in (torch.int32, torch.int64) else ids.long()

@@ -45,7 +45,7 @@ class LayerNorm(Called, nn.Module):
 
 
 def _sums_in_format(X: Tensor) -> bool:
-    """Whether torch's kernel would add up the gradients of weight and bias over all rows in two bytes: on a CPU it does."""
+    """Tell whether torch's kernel would sum the gradients of weight and bias over all rows in two bytes: on a CPU it does."""
     return X.dtype in HALF and X.device.type == "cpu" and torch.is_grad_enabled()
 
 

@@ -18,7 +18,7 @@ from .sharding import whole
 def build_optimizer(parameters: Iterable[nn.Parameter], options: TrainerOptions) -> torch.optim.Optimizer:
     parameters = list(parameters)
     adam = options.learning_rate, options.betas, options.eps
-    # On CUDA the fused Adam takes 1 - 0.999 in float32: after a step from given moments it is off by up to 5e-4 in one number.
+    # On CUDA the fused Adam takes 1 - 0.999 in float32: after a step from our moments it is off by up to 5e-4 in one number.
     one_pass = not parameters[0].is_cuda or options.precision != "full"
     if options.optimizer == "adam":
         return torch.optim.Adam(parameters, *adam, fused=one_pass, foreach=not one_pass)
@@ -46,7 +46,7 @@ def _norms_of_rows(gradient: Tensor) -> Tensor:
 
 
 class Float32Copies:
-    """What an optimizer updates: ``tensors``, each a parameter, or of one of two bytes a copy that is rounded once a step.
+    """The ``tensors`` that an optimizer updates: each a parameter, or of two bytes a copy that is rounded once a step.
 
     torch.optim gives moments the dtype of what it updates.
     """

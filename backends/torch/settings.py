@@ -34,7 +34,7 @@ def _deterministic() -> Iterator[None]:
 
 @contextmanager
 def _cuda_graphs() -> Iterator[None]:
-    """What is compiled inside becomes CUDA graphs from its second call on; RuntimeError where none was ever replayed."""
+    """Make CUDA graphs of what is compiled inside, from its second call on; RuntimeError where none was ever replayed."""
     from torch._inductor import config as inductor  # takes as long to import as all of torch
 
     graph: Any = torch.cuda.CUDAGraph

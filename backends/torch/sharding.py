@@ -48,7 +48,7 @@ def release(model: nn.Module) -> None:
 
 
 def part(tensor: Tensor, like: Tensor) -> Tensor:
-    """Of a whole tensor what this process keeps, where ``like`` is in parts."""
+    """Return what this process keeps of a whole tensor, where ``like`` is in parts."""
     if not hasattr(like, "full_tensor"):
         return tensor
     from torch.distributed.tensor import distribute_tensor

@@ -1,4 +1,4 @@
-"""One training step: forward, backward, clip, update."""
+"""A training step: forward, backward, clip, update."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TorchTrainer(Trainer):
         self._train(model)
 
     def _train(self, model: EncoderDecoder) -> None:
-        """Which model the steps change: the given one, or its like in parts."""
+        """Set which model the steps change: the given one, or its like in parts."""
         self.trained, self.parameters = model, named_parameters(model)
         self.tensors = [parameter.value for parameter in self.parameters.values()]
         self.copies = Float32Copies(self.tensors)

@@ -1,4 +1,4 @@
-"""What a readable path holds, also when it cannot be ported: tensors, family, and what is odd about it."""
+"""Inspection of a readable path, also when it cannot be ported: tensors, family, and what is odd about it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Inspection:
 
 
 def inspect(path: Any, from_: str | None = None, settings: Settings | None = None) -> Inspection:
-    """Raises PortError only when the path cannot be read at all."""
+    """Inspect a path; raises PortError only when it cannot be read at all."""
     path, settings = resolved(Path(path)), settings or {}
     family = FAMILIES.get(from_ or "")
     native: NativeFile | None = None

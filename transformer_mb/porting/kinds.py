@@ -98,7 +98,7 @@ class OwnClasses:
     """The classes that a family's files come from, where a package has them.
 
     Attributes:
-        runs: as of a family. fixed: fields that the classes have from nobody's settings.
+        runs: as of a family. fixed: fields that the classes have without any settings.
         why_not: why they do not run these tensors; "" when they do, None where there are none for such a container.
     """
 
@@ -121,7 +121,7 @@ class Family:
         runs: ``module:function`` in ``transformer_mb.porting`` that runs the foreign model itself for the proof (see
             ``worker.call``). requires: the packages that it takes; None: those of the framework whose container it is.
         own: classes that come before ``runs``.
-        files: the names of all that such a folder can hold: whoever reads it takes what it finds under these for the
+        files: the names of all that such a folder can hold: its reader takes what it finds under these for the
             model's own, so that none of an old model may stay. hides: outputs that an engine computes and need not show.
         optimizer, records: as of a container.
         into, lines: as of ``Loading``, and what a table says. loading: of a model, its container and the settings instead.

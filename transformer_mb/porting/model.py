@@ -1,4 +1,4 @@
-"""What is passed on between readers and writers: a native file's content, and the model behind it."""
+"""Data passed on between readers and writers: a native file's content, and the model behind it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ USUAL_BETAS = (0.9, 0.999)  # Adam's in every framework, where nothing else is s
 
 @dataclass(frozen=True, kw_only=True)
 class NativeFile:
-    """What a container holds, under the names and in the layout of the framework that wrote it.
+    """The content of a container, under the names and in the layout of the framework that wrote it.
 
     Attributes:
         format: its name in ``FORMATS``.
         tensors: by native name, in the file's order.
         optimizer: ``step``, and ``m.NATIVE_NAME`` and ``v.NATIVE_NAME`` in the layout of the tensor; None: holds none.
-        betas: Adam's, where the file tells them; ``powers`` of them, [2] of beta1 and beta2 after so many steps and one, where
+        betas: Adam's, where the file tells them; ``powers`` of them, [2] of beta1 and beta2 after ``step`` steps and one, where
             these stand for ``step`` in the optimizer's state (see ``adam_powers``).
         others: what else of the file has tensors, by its key there: averaged weights, a part of the model that lies apart.
         more_moments: how the optimizer's state, which was left out, speaks of more parameters than there are tensors.
@@ -97,7 +97,7 @@ def odd_numbers(arrays: Arrays) -> list[str]:
 
 
 def not_finite(arrays: Arrays) -> list[str]:
-    """Also where no batch comes by: the vector of a token that the proof does not hold, for one."""
+    """Describe arrays that are not finite, also where no batch comes by: an unproved token's vector, for one."""
     counts = {name: int((~np.isfinite(array)).sum()) for name, array in arrays.items() if array.dtype.kind == "f"}
     return [
         f"{name} holds {count} {'number that is' if count == 1 else 'numbers that are'} not finite."

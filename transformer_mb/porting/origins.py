@@ -1,4 +1,4 @@
-"""Where each field of a ported model's configuration comes from.
+"""Origins of the fields of a ported model's configuration.
 
 ``shown`` by names and shapes of tensors; ``recorded`` by the source itself (a config.json, metadata, the companion beside a
 file); ``given`` with --config; ``assumed``: a default. What no tensor shows is taken on trust, so the report lists it.
@@ -45,7 +45,7 @@ def origins(model: PortedModel, native: NativeFile | None, settings: Settings) -
 def fields_on_trust(
     model: PortedModel, native: NativeFile | None, settings: Settings, borne_out: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """Of what is given or assumed: the fields that the outputs depend on, without those that what ran has of itself."""
+    """Return the given and assumed fields that the outputs depend on, without those that what ran has of itself."""
     found, config = origins(model, native, settings), model.config
     idle = {f"{side}_num_heads" for side in ("encoder", "decoder") if not getattr(config, f"has_{side}")}
     idle |= {"sinusoid_layout"} if config.position != "sinusoidal" else set()
@@ -55,9 +55,9 @@ def fields_on_trust(
 
 
 def origin_lines(origins: Origins, verbose: bool = True, proved: bool = False) -> list[str]:
-    """One line for each origin that has fields; what the source records is counted, or listed where ``verbose``.
+    """Write a line for each origin that has fields; what the source records is counted, or listed where ``verbose``.
 
-    ``proved``: beneath a proof, which holds for what was given and assumed, and would for other values of these.
+    ``proved``: beneath a proof, which holds for the given and assumed fields, and would for other values of these.
     """
     titles = {
         "given": "given, taken on trust",

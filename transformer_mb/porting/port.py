@@ -1,4 +1,4 @@
-"""One port from beginning to end: read, write aside, prove, put in place."""
+"""A port from beginning to end: read, write aside, prove, put in place."""
 
 from __future__ import annotations
 

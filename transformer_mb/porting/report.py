@@ -1,4 +1,4 @@
-"""What a port tells: where from and to, the proof's figures, and what stayed behind."""
+"""The report of a port: where from and to, the proof's figures, and what stayed behind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PortReport:
         return {**asdict(self), "source": str(self.source), "destination": str(self.destination), "holds": self.holds}
 
     def _verdict(self) -> str:
-        """What it rests on comes first."""
+        """Write the verdict; what it rests on comes first."""
         if not self.holds or not self.proof.on_trust:
             return "holds" if self.holds else "fails"
         count = len(self.proof.on_trust)
@@ -46,7 +46,7 @@ class PortReport:
         return f"holds for what the file shows; {fields}"
 
     def lines(self, verbose: bool = False) -> list[str]:
-        """For people: what was done, what the proof found, and what is taken on trust or stayed behind.
+        """Write for people what was done, what the proof found, and what is taken on trust or stayed behind.
 
         ``verbose`` adds the checksum of each tensor, the greedy tokens and the fields that the source records.
         """

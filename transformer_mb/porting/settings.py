@@ -1,4 +1,4 @@
-"""What ``--config`` says: that which no weight file holds."""
+"""Content of ``--config``: that which no weight file holds."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FIELDS = tuple(USUAL)
 
 
 def usual(*names: str) -> dict[str, Any]:
-    """These fields as a TransformerConfig has them by itself, which are the book's."""
+    """Return these fields as a TransformerConfig has them by itself, which are the book's."""
     return {name: USUAL[name] for name in names}
 
 
@@ -109,9 +109,9 @@ def names_of(settings: Mapping[str, Any], name: str) -> list[str]:
 
 
 def recorded_fields(text: str | None, where: str) -> dict[str, Any]:
-    """What a file of weights says of its own model: fields of a TransformerConfig, none for None.
+    """Read what a file of weights says of its own model: fields of a TransformerConfig, none for None.
 
-    Anything else is refused: a setting of the user's may name other files, which are opened; a file from somebody else may not.
+    Anything else is refused: a setting of the user's may name other files, which are opened; a foreign file may not.
     """
     try:
         fields = {} if text is None else json.loads(text)
@@ -206,7 +206,7 @@ def check_holds(config: TransformerConfig, needed: Mapping[str, Any], what: str)
 
 
 def vocabularies(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """``source_vocabulary`` and ``target_vocabulary`` of the settings, as far as they are given."""
+    """``source_vocabulary`` and ``target_vocabulary`` of the settings, as far as they are there."""
     return {name: _vocabulary(name, settings[name]) for name in VOCABULARIES if settings.get(name) is not None}
 
 

@@ -24,12 +24,12 @@ def formats_table() -> str:
 
 
 def _into(row: Family | Format) -> str:
-    """Without what all of our own begin with."""
+    """Leave out what all of our own begin with."""
     return row.into.replace("transformer_mb.backends.", "").replace(".EncoderDecoder", ": our `EncoderDecoder`") or "no"
 
 
 def settings_table() -> str:
-    """What ``--config`` may hold beside the fields of a TransformerConfig."""
+    """Write the settings that ``--config`` may hold beside the fields of a TransformerConfig."""
     return _table(("setting", "what it says"), [(f"`{name}`", meaning) for name, meaning in EXTRA.items()])
 
 

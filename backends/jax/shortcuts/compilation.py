@@ -1,4 +1,4 @@
-"""With which of XLA's optimizations a program is compiled."""
+"""Choice of XLA's optimizations with which a program is compiled."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def seldom_on(leaves: Iterable[Array]) -> str:
 
 
 def platforms_of(arrays: Iterable[Array]) -> set[str]:
-    """Where they lie, or will be used: flax reads files into arrays of NumPy's, which JAX takes to its first device."""
+    """Return where they lie, or will be used: flax reads files into arrays of NumPy, which JAX takes to its first device."""
     devices = (array.devices() if isinstance(array, jax.Array) else jax.devices()[:1] for array in arrays)
     return {device.platform for these in devices for device in these}
 
@@ -109,7 +109,7 @@ def _options(options: Mapping[str, Any]) -> dict[str, Any] | None:
 
 @cache
 def _known(option: str, value: Any) -> bool:
-    """Whether this version's compiler has the option: some came late, and some have gone."""
+    """Tell whether this version's compiler has the option: some came late, and some have gone."""
     try:
         jax.jit(operator.neg, compiler_options={option: value})(np.zeros(()))
     except jax.errors.JaxRuntimeError:

@@ -1,4 +1,4 @@
-"""What is compiled once for all modules built alike: modules as structure and arrays, and calls on them."""
+"""Programs compiled once for all modules built alike: modules as structure and arrays, and calls on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _traced_since_counted = False
 
 
 def keep_programs() -> None:
-    """Have later processes load what this one compiles, unless JAX has been told otherwise."""
+    """Have later processes load what this one compiles, unless JAX is set otherwise."""
     config: Any = jax.config
     if config.jax_compilation_cache_dir is None and (folder := compilation_cache("jax")) is not None:
         config.update("jax_compilation_cache_dir", str(folder))
@@ -38,7 +38,7 @@ PRECISIONS = {"full": "highest", "bf16": "highest", "tf32": "tensorfloat32"}
 
 @contextmanager
 def product_precision(precision: str = "full") -> Iterator[None]:
-    """Around what is traced: TF32 is the GPU's default for float32, and what a backend computes has all its digits."""
+    """Enclose what is traced: TF32 is the GPU's default for float32, and what a backend computes has all its digits."""
     global _traced_since_counted
     _traced_since_counted = True
     with jax.default_matmul_precision(PRECISIONS[precision]):
@@ -117,7 +117,7 @@ class _Known:
         return chain.from_iterable(map(dict.values, self.within))
 
     def holds(self) -> bool:
-        """Whether every attribute is still the same object, and so every module within."""
+        """Tell whether every attribute is still the same object, and so every module within."""
         return list(map(len, self.within)) == self.counts and all(map(operator.is_, self._now(), self.attributes))
 
     def values(self) -> dict[str, Array]:
@@ -202,7 +202,7 @@ def differentiate(
 
 
 def bound(layer: Any) -> tuple[Callable[..., Any], nnx.Module | None]:
-    """As a function, and the module that it takes first."""
+    """Return a layer as a function, and the module that it takes first."""
     if isinstance(layer, nnx.Module):
         return type(layer).__call__, layer
     owner = getattr(layer, "__self__", None)
@@ -250,7 +250,7 @@ def _differentiate(
     arrays: Sequence[Array],
     cotangent: Array,
 ) -> tuple[Array, dict[int, Array], dict[str, Array], Any]:
-    """What ``differentiate`` returns, by position of the input, and what the call changed in the module: its random streams."""
+    """Return what ``differentiate`` does, by position of the input, and what the call changed in the module: random streams."""
     floats = {i: array for i, array in enumerate(arrays) if jnp.issubdtype(array.dtype, jnp.floating)}
 
     def run(values: dict[str, Array], floats: dict[int, Array]) -> tuple[Array, Any]:

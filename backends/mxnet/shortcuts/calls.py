@@ -34,9 +34,9 @@ ARRAYS = (type(None), mnp.ndarray, np.ndarray)
 
 
 def settings_within(layer: gluon.Block) -> list[Any] | None:
-    """All settings and parts of the layers within, in order: two such lists are equal where nobody has changed a layer.
+    """All settings and parts of the layers within, in order: two such lists are equal where no layer has changed.
 
-    None where somebody watches or replaces what a layer computes: then it is to be called each time.
+    None where what a layer computes is watched or replaced: then it is to be called each time.
     """
     layers: list[gluon.Block] = [layer]
     found: list[Any] = []
@@ -57,7 +57,7 @@ MOST_CALLS = 1000
 
 
 def calls_of(side: gluon.Block, *settings: Any) -> dict[Any, Any] | None:
-    """What is known of the calls of one side; None where its layers are to be called each time."""
+    """Return what is known of the calls of one side; None where its layers are to be called each time."""
     now = settings_within(side)
     if now is None:
         return None
@@ -91,12 +91,12 @@ def arrays_of(tree: Any) -> Iterator[mnp.ndarray]:
 
 
 def kind_of(parameters: Sequence[mnp.ndarray]) -> tuple[str, str]:
-    """What changes where a model is cast or moved."""
+    """Return what changes where a model is cast or moved."""
     return np.dtype(parameters[0].dtype).name, str(parameters[0].ctx)
 
 
 def made(before: Sequence[BlockCache], after: Sequence[BlockCache]) -> Iterator[mnp.ndarray]:
-    """What a step adds to each block's memory: keys and values, and of the first step those of the encoder."""
+    """Yield what a step adds to each block's memory: keys and values, and of the first step those of the encoder."""
     for old, new in zip(before, after, strict=True):
         yield from (new.self_attention.keys, new.self_attention.values)
         if old.cross_attention is None:

@@ -1,4 +1,4 @@
-"""What a training step reads: a batch and its dropout masks, in two vectors."""
+"""Inputs of a training step: a batch and its dropout masks, in two vectors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Shapes = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
 def shapes_of(batch: Batch, dropouts: Mapping[str, Dropout]) -> Shapes:
-    """Those of the batch's arrays, None where there is none, and of the masks."""
+    """Return the shapes of the batch's arrays, None where there is none, and of the masks."""
     arrays = tuple(None if array is None else array.shape for array in batch)
     return arrays, tuple(dropout.keep.shape for dropout in dropouts.values())
 

@@ -41,7 +41,7 @@ class _Tape:
         self.symbol = mx.sym.Group([symbol.as_nd_ndarray() for symbol in symbols]).as_np_ndarray()
 
     def _record(self, operator: int, inputs: Sequence[Any], keys: Any, values: Any, out: Any, *kind: bool) -> Any:
-        """In place of the one function through which all operators run, those of other threads too."""
+        """Run in place of the one function through which all operators run, those of other threads too."""
         if threading.get_ident() != self._thread:
             return self._invoke(operator, inputs, keys, values, out, *kind)
         symbols = [self._symbol(array) for array in inputs]
@@ -59,7 +59,7 @@ class _Tape:
         return result
 
     def _symbol(self, array: mnp.ndarray) -> _Symbol:
-        """What made the array, or a variable for one from outside."""
+        """Return what made the array, or a variable for one from outside."""
         if id(array) not in self._symbols:
             self._symbols[id(array)] = mx.sym.var(f"leaf{len(self.leaves)}").as_np_ndarray()
             self.leaves.append(array)
@@ -68,7 +68,7 @@ class _Tape:
     def _node(self, operator: int, symbols: Sequence[_Symbol], keys: Sequence[str], values: Sequence[Any]) -> _Symbol:
         try:
             handle = self._operator(operator, keys, values)
-        except base.MXNetError:  # one of any number of inputs, which is to be told how many
+        except base.MXNetError:  # one of any number of inputs, which has to know how many
             handle = self._operator(operator, [*keys, "num_args"], [*values, len(symbols)])
         node = _Symbol(handle)
         name = base.c_str(f"node{len(self._alive)}")

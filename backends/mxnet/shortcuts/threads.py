@@ -1,4 +1,4 @@
-"""One thread for small arrays: MXNet gives each operation all of them, and the smallest then take twice the time."""
+"""A single thread for small arrays: MXNet gives each operation all of them, and the smallest then take twice the time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _used: int | None = None
 
 
 def suit(context: mx.Context, positions: int, num_hiddens: int) -> None:
-    """From now on, operations on a CPU use as many threads as work on so many positions is worth.
+    """Let operations on a CPU use from now on as many threads as work on this many positions is worth.
 
     That holds for whatever the process asks of MXNet, until it is said again. Nothing changes where the user has said how many.
     """

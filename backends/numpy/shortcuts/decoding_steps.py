@@ -74,7 +74,7 @@ class DecodingSteps:
 
 
 class BlockSteps:
-    """One decoder block's, with buffers [N, H, max_steps, D/H] of its keys, divided by sqrt(D/H), and of its values."""
+    """A decoder block's steps, with buffers [N, H, max_steps, D/H] of its keys, divided by sqrt(D/H), and of its values."""
 
     def __init__(
         self,

@@ -29,19 +29,19 @@ LAYERS = {
     *(AddNorm, LayerNorm, PositionWiseFFN, PositionalEncoding, Activation, Dropout, Sequential, Embedding, Linear),
 }
 
-# Weights of up to so many numbers are joined, and multiplied as they come, in less time than further calls take.
+# Weights of up to this many numbers are joined, and multiplied as they come, in less time than further calls take.
 SMALL_WEIGHT = 2**14
-# For so many rows a product is faster with the weight as its left factor: 8 sentences of base size are decoded in nine tenths
+# For this many rows a product is faster with the weight as its left factor: 8 sentences of base size are decoded in nine tenths
 # of the time, 32 would take a seventh more.
 TURNED = range(2, 25)
-# Of up to so many numbers a mean is computed once for each, so that all operations of a norm are of one shape.
+# Of up to this many numbers a mean is computed once for each, so that all operations of a norm are of one shape.
 SMALL_ROW = 64
 
 Operation = Callable[[np.ndarray], np.ndarray]
 
 
 def is_plain(side: Layer) -> bool:
-    """Whether all layers are those of this package, on arrays that do not round, and nobody replaces what they do."""
+    """Tell whether all layers are those of this package, on arrays that do not round, and none is replaced."""
     layers = [side]
     for layer in layers:  # those within are appended on the way
         own = vars(layer)
@@ -139,7 +139,7 @@ class Hidden(NamedTuple):
 
 
 def hidden_keys(valid_lens: np.ndarray, steps: int, dtype: np.dtype) -> Hidden | None:
-    """Those of lengths [B]; None where all keys count."""
+    """Hide keys beyond lengths [B]; None where all keys count."""
     if (valid_lens == steps).all():
         return None
     within = np.arange(steps) < valid_lens[:, None, None, None]
@@ -156,7 +156,7 @@ def added(allowed: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def encode(encoder: TransformerEncoder, source: np.ndarray, hidden: Hidden | None) -> np.ndarray:
-    """[B, S] -> [B, S, D], what a plain encoder itself gives in evaluation mode."""
+    """Return what ``encoder(source, valid_lens)`` gives, [B, S, D], of a plain encoder in evaluation mode."""
     X = encoder.embed(source)
     B, S, D = X.shape
     X = X.reshape(B * S, D)

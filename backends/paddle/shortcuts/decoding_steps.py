@@ -70,7 +70,7 @@ class DecodingSteps:
 
 
 class BlockSteps:
-    """One decoder block's, with keys and values [N, H, length, D/H] of its steps, grown by concatenation (see ``cache``)."""
+    """A decoder block's steps, with keys and values [N, H, length, D/H], grown by concatenation (see ``cache``)."""
 
     def __init__(self, block: DecoderBlock, enc_outputs: Tensor | None, hidden: Hidden | None, cache: BlockCache):
         own, cross, ffn = block.attention1, block.attention2, block.ffn

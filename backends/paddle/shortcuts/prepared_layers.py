@@ -1,4 +1,4 @@
-"""What layers compute in evaluation, by functions that hold their weights and ask nothing.
+"""Functions that compute what layers do in evaluation, hold their weights and ask nothing.
 
 Checks, masks and states of every layer take Python longer than the processor takes for the sums of a few rows.
 """
@@ -36,14 +36,14 @@ LAYERS = frozenset(
 )
 # One product is faster than three where the weights are few; more of them take longer to join than a sentence gains.
 JOINED = 2**16
-# Up to so many numbers a view, and its copy at the next use, take less than einsum, which reads its equation each time (25 us).
+# Up to this many numbers a view, and its copy at the next use, take less than einsum, which parses its equation (25 us).
 EINSUM = 2**12
 
 Product = Callable[[Tensor], Tensor]
 
 
 def is_plain(layer: nn.Layer | None) -> bool:
-    """Whether all layers within are this package's or Paddle's own, evaluate, and nobody watches or replaces what they do."""
+    """Tell whether all layers within are this package's or Paddle's own, evaluate, and none is watched or replaced."""
     if layer is None:
         return True
     own = vars(layer)
@@ -67,7 +67,7 @@ class Hidden(NamedTuple):
 
 
 def hidden_keys(valid_lens: Tensor | None, steps: int, like: Tensor) -> Hidden | None:
-    """Those of lengths [B]; None where all keys count."""
+    """Hide keys beyond lengths [B]; None where all keys count."""
     if valid_lens is None:
         return None
     within = np.arange(steps) < valid_lens.numpy()[:, None]
@@ -78,13 +78,13 @@ def hidden_keys(valid_lens: Tensor | None, steps: int, like: Tensor) -> Hidden |
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, hidden: Tensor | None) -> Tensor:
-    """Like the queries [B, H, T, D/H], which are scaled; ``hidden`` is added to the scores."""
+    """Attend with queries [B, H, T, D/H], which are scaled, to a result of their shape; ``hidden`` is added to the scores."""
     scores = paddle.matmul(queries, keys, transpose_y=True)
     return paddle.matmul(F.softmax(scores if hidden is None else scores + hidden), values)
 
 
 def reshape(X: Tensor, shape: list[int]) -> Tensor:
-    """Like paddle.reshape, which takes twice the time to look at what it is given, of a step's most frequent operation."""
+    """Reshape, a step's most frequent operation: paddle.reshape takes twice the time, to look at its arguments."""
     return _C_ops.reshape(X, shape)
 
 

@@ -1,4 +1,4 @@
-"""One thread for small arrays: several only wait for each other."""
+"""A single thread for small arrays: several only wait for each other."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ Product = Callable[[tf.Tensor], tf.Tensor]
 
 
 def is_plain(decoder: TransformerDecoder) -> bool:
-    """Whether all layers are those of this package and of Keras itself, of one dtype, and nobody replaces what they do."""
+    """Tell whether all layers are those of this package and of Keras itself, of one dtype, and none is replaced."""
     dtype = decoder.embedding.variable_dtype
     for _, layer in named_layers(decoder):
         if type(layer) not in LAYERS or "call" in vars(layer) or getattr(layer, "lora_enabled", False):
@@ -115,7 +115,7 @@ class DecodingSteps:
 
 
 class BlockSteps:
-    """One decoder block's."""
+    """A decoder block's steps."""
 
     def __init__(self, block: DecoderBlock, enc_outputs: tf.Tensor | None, cross_mask: tf.Tensor | None):
         own, cross, ffn = block.attention1, block.attention2, block.ffn
@@ -202,7 +202,7 @@ def _product(*layers: Dense, scale: float = 1.0) -> Product:
 
 
 def _tied_product(layer: TiedDense) -> Product:
-    """With the table [V, D] as left factor: as right one it takes the CPU three times as long for 32 rows."""
+    """Multiply with the table [V, D] as left factor: as right one it takes the CPU three times as long for 32 rows."""
     table, bias = tf.convert_to_tensor(layer.embedding.embeddings), layer.bias
 
     def product(X: tf.Tensor) -> tf.Tensor:

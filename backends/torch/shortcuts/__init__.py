@@ -1,6 +1,6 @@
 """Ways past the layers that take less time, each held to the layers by ``tests/conformance/test_shortcuts.py``.
 
-No way goes around a layer that somebody watches or replaces; that is told here.
+No way goes around a layer that is watched or replaced; that is seen here.
 """
 
 from __future__ import annotations

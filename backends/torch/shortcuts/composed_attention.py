@@ -39,7 +39,7 @@ def softmax_where(scores: Tensor, allowed: Tensor | None) -> Tensor:
 
 
 def is_one_node(dropout: Dropout, *tensors: Tensor) -> bool:
-    """Whether ``ComposedAttention`` says all of it: nobody asks for what is inside, and only backwards for derivatives."""
+    """Tell whether ``ComposedAttention`` will do: only its result is wanted, and only backward derivatives."""
     traced = torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._are_functorch_transforms_active()
     kinds = all(type(tensor) is Tensor and tensor.dtype in (torch.float32, torch.float64) for tensor in tensors)
     own = type(dropout) is Dropout and not is_watched(dropout)

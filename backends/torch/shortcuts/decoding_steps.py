@@ -83,7 +83,7 @@ class DecodingSteps:
 
 
 class BlockSteps:
-    """One decoder block's, with buffers [N, H, max_steps, D/H] of its keys and values."""
+    """A decoder block's steps, with buffers [N, H, max_steps, D/H] of its keys and values."""
 
     def __init__(
         self,

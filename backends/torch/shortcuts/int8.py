@@ -13,7 +13,7 @@ LARGEST = 127
 
 
 class Int8Linear(nn.Linear):
-    """As nn.Linear of float32 on the CPU, for evaluation; its weights lie beside the rounded ones.
+    """An nn.Linear of float32 on the CPU, for evaluation; its weights lie beside the rounded ones.
 
     Each row of the weight has a scale of its own, |row|max / 127. Each vector of the input is rounded by its own least and
     greatest number when it comes, so that no row depends on another: to seven bits, for products of eight could overflow on

@@ -1,4 +1,4 @@
-"""Which library multiplies one row on a CPU: all that such a product takes is the time in which its weight is read."""
+"""Choice of the library that multiplies one row on a CPU: such a product takes the time in which its weight is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGE_WEIGHT = 2**16
 
 
 def onednn_is_faster(weight: Tensor) -> bool:
-    """Of float32: MKL reads [8000, 512] with one thread on an EPYC, in 1.5 ms, and oneDNN with two, in 0.6."""
+    """Tell for float32: MKL reads [8000, 512] with one thread on an EPYC, in 1.5 ms, and oneDNN with two, in 0.6."""
     single = weight.device.type == "cpu" and weight.dtype == torch.float32
     return single and weight.numel() >= LARGE_WEIGHT and weight.is_contiguous() and _onednn_is_the_better_one()
 
@@ -29,7 +29,7 @@ def _onednn_is_the_better_one() -> bool:
 
 
 def onednn_is_slower(weight: Tensor) -> bool:
-    """Of bfloat16, whose weights it first lays out anew: [8000, 512] takes it 0.46 ms, and torch's own kernel 0.26."""
+    """Tell for bfloat16, whose weights it first lays out anew: [8000, 512] takes it 0.46 ms, torch's own kernel 0.26."""
     switchable = not torch.backends.flags_frozen()  # as torch.backends.disable_global_flags leaves them
     return weight.device.type == "cpu" and weight.dtype == torch.bfloat16 and switchable
 

@@ -1,4 +1,4 @@
-"""What layers compute in evaluation of few positions, without asking each time.
+"""Functions that compute what layers do in evaluation of few positions, without asking each time.
 
 Checks, masks and states of every layer take Python longer than the processor takes for the sums of a few rows.
 """
@@ -28,14 +28,14 @@ LAYERS = {
     *(TransformerEncoder, EncoderBlock, TransformerDecoder, DecoderBlock, MultiHeadAttention, DotProductAttention, AddNorm),
     *(LayerNorm, PositionWiseFFN, PositionalEncoding, Dropout, nn.Sequential, Embedding, nn.Linear, Int8Linear),
 }
-# For so many rows the CPU's product takes half the time with the weight as its left factor.
+# For this many rows the CPU's product takes half the time with the weight as its left factor.
 TURNED = range(12, 48)
 
 Product = Callable[[Tensor], Tensor]
 
 
 def is_plain(layer: nn.Module) -> bool:
-    """Whether all layers within are those of this package and of torch itself, and nobody watches or replaces what they do."""
+    """Tell whether all layers within are those of this package and of torch itself, and none is watched or replaced."""
     if type(layer) not in LAYERS or is_watched(layer) or (type(layer) is LayerNorm and len(layer.norm_shape) > 1):
         return False
     return all(child is None or is_plain(child) for child in layer._modules.values())  # modules() takes three times as long

@@ -22,6 +22,6 @@ def kept(shape: Sequence[int], rate: float) -> Tensor:
 
 
 def drawn_masks(config: TransformerConfig, batch: Any) -> dict[str, Tensor]:
-    """What ``injected_dropout`` takes, of torch's own random numbers: outside a compiled step, where the CPU draws faster."""
+    """Draw what ``injected_dropout`` takes, of torch's own random numbers: outside a compiled step, where the CPU is faster."""
     sites = batch_sites(config, batch)
     return {path: kept(shape, rate).bool() for path, (rate, shape) in sites.items()}

@@ -1,4 +1,4 @@
-"""One thread for small arrays: several share a few thousand numbers so often that they mostly wait for each other."""
+"""A single thread for small arrays: several share a few thousand numbers so often that they mostly wait for each other."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _largest(config: TransformerConfig) -> int:
 
 @lru_cache
 def _openmp() -> ctypes.CDLL | None:
-    """The library that torch computes with, found through torch's own."""
+    """The library that torch computes with, reached through torch's own."""
     for library in (Path(torch.__file__).parent / "lib").glob("libtorch_cpu.*"):
         loaded = ctypes.CDLL(str(library))
         return loaded if hasattr(loaded, "omp_set_num_threads") else None

@@ -32,7 +32,7 @@ NEEDED = {"norm_kind": "layer_norm", "compat_decode": "correct", "activation": t
 
 
 def recognize(folder: Path) -> bool:
-    """Its model begins with the version of the file and the name of a specification, such as TransformerSpec."""
+    """Tell whether the model begins with the version of the file and the name of a specification, such as TransformerSpec."""
     return (folder / MODEL).is_file() and b"Spec\0" in first_bytes(folder / MODEL, 64)
 
 
@@ -73,7 +73,7 @@ def read_back(model: PortedModel, folder: Path) -> tuple[dict[str, np.ndarray], 
 
 
 def adds_source_eos(model: PortedModel) -> bool:
-    """Whether the engine itself ends each source, as we do with text: it knows one end token, by its name, for both sides."""
+    """Tell whether the engine itself ends each source, as we do with text: it knows one end token, by name, for both sides."""
     source, target, end = model.source_vocabulary, model.target_vocabulary, model.config.eos_id
     if model.config.architecture != "encoder_decoder" or source is None or target is None or end >= len(source):
         return False

@@ -98,7 +98,7 @@ NARROW = np.dtype(np.uint16)  # NumPy has no bfloat16
 
 
 def read_variables(path: Path) -> dict[str, np.ndarray]:
-    """By name; a second name is the same array. Raises ValueError for what is not such a file."""
+    """Read the variables by name; a second name is the same array. Raises ValueError for what is not such a file."""
     reader = _Reader(path.read_bytes())
     if (version := reader.number("I")) != VERSION:
         raise ValueError(f"binary version must be {VERSION}, got {version}")

@@ -151,7 +151,7 @@ def _decoder_block(layers: Layers, X: str, cache: dict[str, str], causal: str | 
 
 
 def loading(model: PortedModel, container: Format | None, settings: Settings) -> Loading:
-    """One session, or those of both sides."""
+    """Return the lines that load one session, or those of both sides."""
     sides = [side for side in ("encoder", "decoder") if getattr(model.config, f"has_{side}")]
     made = {side: f"onnxruntime.InferenceSession({{path}} + '/{side}.onnx')" for side in sides}
     one = [f"model = {made[sides[0]]}"]

@@ -17,7 +17,7 @@ IR_VERSION = 8  # that of opset 17, so that older runtimes load it too
 
 
 class GraphBuilder:
-    """One graph in float32.
+    """A graph in float32.
 
     Args:
         weights: by canonical name, in canonical layout; those that are used become initializers under these names.
@@ -62,7 +62,7 @@ class GraphBuilder:
         return self.add("Shape", value, start=axis, end=axis + 1)
 
     def steps(self, length: str, first: str | None = None) -> str:
-        """The numbers first, first + 1, ..., ``length`` [1] of them; from 0 when ``first`` [1] is not given."""
+        """The numbers first, first + 1, ..., ``length`` [1] of them; from 0 when ``first`` [1] is absent."""
         start = self.constant(0, np.int64) if first is None else self.add("Squeeze", first)
         end = self.add("Squeeze", length if first is None else self.add("Add", first, length))
         return self.add("Range", start, end, self.constant(1, np.int64))

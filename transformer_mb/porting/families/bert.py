@@ -123,7 +123,7 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
 
 
 def write(model: PortedModel, folder: Path) -> None:
-    """What ``BertModel.from_pretrained`` loads; without a pooler it makes one up and says so."""
+    """Write what ``BertModel.from_pretrained`` loads; without a pooler it makes one up and says so."""
     config = model.config
     check_holds(config, {**NEEDED, "embedding_dropout_rate": config.dropout}, "A BERT folder")
     if not config.token_types:

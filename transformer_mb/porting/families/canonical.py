@@ -40,7 +40,7 @@ def read(folder: Path, settings: Settings) -> PortedModel:
 
 
 def _betas(checkpoint: Checkpoint) -> tuple[float, float] | None:
-    """Of the recipe that the training was begun with."""
+    """Return the betas of the recipe that the training was begun with."""
     recipe = (checkpoint.trainer or {}).get("recipe")
     return betas_of(recipe) if isinstance(recipe, dict) and recipe.get("optimizer") in ("adam", "adamw") else None
 

@@ -50,7 +50,7 @@ def recognize(native: NativeFile) -> bool:
 
 
 def read(native: NativeFile, settings: Settings) -> PortedModel:
-    """Raises PortError that lists every missing, unexpected and wrongly shaped tensor."""
+    """Read a model; raises PortError that lists every missing, unexpected and wrongly shaped tensor."""
     check_fractions(native.tensors)
     layout = settings.get("linear_layout")
     if layout not in (None, "out_in", "in_out"):
@@ -117,7 +117,7 @@ def _canonical(arrays: Arrays, format_name: str, layout: str | None) -> dict[str
 
 
 def _is_table(name: str, array: np.ndarray, arrays: Arrays, format_name: str) -> bool:
-    """Whether an output is the embedding's table [V, D] itself, which our model in Paddle keeps as it lies."""
+    """Tell whether an output is the embedding's table [V, D] itself, which our model in Paddle keeps as it lies."""
     return name == OUTPUT and any(
         np.array_equal(array, other)
         for native, other in arrays.items()
@@ -160,7 +160,7 @@ def check_names(container: Format, settings: Settings) -> None:
 
 
 def loading(model: PortedModel, container: Format | None, settings: Settings) -> Loading:
-    """No lines where ``settings`` ask for names that are not those of our own model."""
+    """Return the lines that load the file; none where ``settings`` ask for names that are not those of our own model."""
     assert container is not None
     own = NAMING_SCHEMES[container.name]
     scheme, block = _scheme(container.name, settings)

@@ -1,4 +1,4 @@
-"""What D2L's own classes can be, as data: they run a file of D2L's names wherever the configuration is one of theirs."""
+"""D2L's own classes as data: they run a file of D2L's names wherever the configuration is one of theirs."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def differing(config: TransformerConfig, format_name: str) -> dict[str, Any]:
 
 
 def names_ours(native: NativeFile) -> bool:
-    """Whether the names are those of our own model and of no class of D2L's in this framework."""
+    """Tell whether the names are those of our own model and of no class of D2L's in this framework."""
     return native.format in OURS and any(OURS[native.format].match(name) for name in native.tensors)
 
 
 def why_not(model: PortedModel, native: NativeFile, settings: Settings) -> str | None:
-    """Why D2L's classes do not run the tensors of a file, "" when they do, None where there are none of the framework.
+    """Say why D2L's classes do not run the tensors of a file, "" when they do, None where there are none of the framework.
 
     Raises PortError where the tensors are those of D2L's classes and nothing but the settings says otherwise.
     """

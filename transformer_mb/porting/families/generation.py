@@ -1,6 +1,6 @@
-"""What a folder of ``transformers`` says about decoding: generation_config.json, or config.json where that is absent.
+"""Settings of decoding in a folder of ``transformers``: generation_config.json, or config.json where that is absent.
 
-A setting is carried, or left to whoever decodes, or it changes the tokens and has no place in the canonical form: such a
+A setting is carried, or left to the user who decodes, or it changes the tokens and has no place in the canonical form: such a
 one is refused unless the setting ``drop_decoding`` names it.
 """
 
@@ -45,7 +45,7 @@ CHANGING: dict[str, tuple[Any, ...]] = {
     "token_healing": (False,),
     "assistant_ensemble_weight": (),
 }
-# Fields that whoever decodes chooses, and what transformers does without them.
+# Fields that the user who decodes chooses, and what transformers does without them.
 CHOSEN: dict[str, Any] = {
     "num_beams": 1,
     "num_beam_groups": 1,
@@ -78,7 +78,7 @@ KNOWN = {*SINGLE, *SUPPRESSED, *CHANGING, *CHOSEN, *INERT}
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingSettings:
-    """What was read at ``path``: tokens that are never generated, the fields that ``generate`` is to see, and notes."""
+    """The settings read at ``path``: tokens that are never generated, the fields that ``generate`` is to see, and notes."""
 
     path: Path
     suppress_ids: tuple[int, ...]

@@ -48,7 +48,7 @@ LISTED = """architectures model_type transformers_version dtype torch_dtype toke
     pooler_size_per_head pooler_type add_bias_logits add_final_layer_norm extra_pos_embeddings normalize_before
     normalize_embedding static_position_embeddings save_step task_specific_params prefix sep_token_id"""
 INERT = LISTED.split()
-NO_TOKEN, MOST_ROWS = "<no token {}>", 2  # more rows than so many times the tokens are those of another vocabulary
+NO_TOKEN, MOST_ROWS = "<no token {}>", 2  # more rows than this many times the tokens are those of another vocabulary
 Kind = TypeVar("Kind", int, float, bool, str)
 KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
 
@@ -101,7 +101,7 @@ class LibraryModel:
 
 
 def named_model(folder: Path) -> str:
-    """What the config.json of a folder of no family says that it is, as the end of a sentence; or ""."""
+    """Quote what the config.json of a folder of no family says that it is, as the end of a sentence; or ""."""
     try:
         values = read_object(folder / CONFIG)
     except PortError:
@@ -147,14 +147,14 @@ class Fields:
         return kind(value)  # type: ignore[arg-type]
 
     def fill(self, names: Mapping[str, str], settings: Settings) -> dict[str, bool]:
-        """What is absent, from the settings, by our name of each field; which these are, as ``PortedModel.shown`` has them."""
+        """Fill what is absent from the settings, by our name of each field; return which, as ``PortedModel.shown`` has them."""
         absent = {ours: theirs for ours, theirs in names.items() if self.values.get(theirs) is None and ours in settings}
         self.values |= {theirs: settings[ours] for ours, theirs in absent.items()}
         self.given = {theirs: ours for ours, theirs in names.items()}
         return dict.fromkeys(absent, False)
 
     def all(self, names: Mapping[str, str], kind: type[Kind]) -> dict[str, Kind]:
-        """By our name of each field, theirs."""
+        """Return their fields by our name of each."""
         return {ours: self.get(theirs, kind) for ours, theirs in names.items()}
 
     def require(self, name: str, expected: Any, default: Any) -> None:
@@ -164,7 +164,7 @@ class Fields:
             raise PortError(f"{self.path}: {name} must be {expected!r} for this family, got {got!r:.60}.")
 
     def native(self, names: Iterable[str], known: Iterable[str] = ()) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """These fields as they stand, for the library that wrote them; and a note of those that nobody knows."""
+        """Return these fields as they stand, for the library that wrote them; and a note of those that are unknown."""
         values = {name: value for name, value in self.values.items() if value is not None}
         unknown = sorted(set(values) - {*names, *known, *INERT})
         note = f"{CONFIG} holds {', '.join(unknown):.300}, not known here: not used."
@@ -194,7 +194,7 @@ def read_weights(folder: Path) -> NativeFile:
 
 
 def write_weights(folder: Path, tensors: Arrays) -> None:
-    """With the metadata without which transformers refuses a file."""
+    """Write the weights, with the metadata without which transformers refuses a file."""
     write_tensors(folder / WEIGHTS, tensors, {"format": "pt"})
 
 
@@ -210,7 +210,7 @@ def canonical_weights(tensors: Arrays, names: LayerNames, config: TransformerCon
 def vocabulary_of(
     ids: Mapping[str, int], size: int, file: str, made: Callable[[list[str]], Vocabulary]
 ) -> tuple[Vocabulary | None, str]:
-    """What is ``made`` of the tokens by id and "", or None and why there is none.
+    """Return what is ``made`` of the tokens by id and "", or None and why there is none.
 
     Rows past the last token, as ``resize_token_embeddings`` and padding to a multiple make them, get names that no text gives.
     """

@@ -1,4 +1,4 @@
-"""What canonical names and shapes show of a configuration."""
+"""Fields of a configuration that canonical names and shapes show."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ABSENT = {
 
 
 def absences(fields: Mapping[str, Any], known: Mapping[str, Any], tensors: Arrays) -> list[str]:
-    """What the fields conclude from tensors that are not there, one sentence each, unless ``known`` says it.
+    """Describe what the fields conclude from absent tensors, one sentence each, unless ``known`` says it.
 
     ``tensors``: of the file by canonical name, also those that are the same as another one.
     """

@@ -127,7 +127,7 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
 
 
 def write(model: PortedModel, folder: Path) -> None:
-    """What ``MarianMTModel.from_pretrained`` loads, and of subwords what ``AutoTokenizer.from_pretrained`` does."""
+    """Write what ``MarianMTModel.from_pretrained`` loads, and of subwords what ``AutoTokenizer.from_pretrained`` does."""
     config = model.config
     check_holds(config, {**FIXED, "embedding_dropout_rate": config.dropout}, "A MarianMT folder")
     fields = {
@@ -206,7 +206,7 @@ def _tables(tensors: dict[str, np.ndarray], folder: Path) -> dict[str, np.ndarra
 
 
 def _stored(tables: Mapping[str, np.ndarray], config: TransformerConfig) -> dict[str, np.ndarray]:
-    """What the canonical form stores of the three tables."""
+    """Return what the canonical form stores of the three tables."""
     stored = {TABLES["encoder"]: tables["encoder"]}
     if not config.share_embeddings:
         stored[TABLES["decoder"]] = tables["decoder"]

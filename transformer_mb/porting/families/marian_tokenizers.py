@@ -1,4 +1,4 @@
-"""What makes tokens of text in a MarianMT folder, as ``transformers.AutoTokenizer`` reads it.
+"""Files that make tokens of text in a MarianMT folder, as ``transformers.AutoTokenizer`` reads them.
 
 SentencePiece: ``source.spm`` and ``target.spm`` beside vocab.json, which numbers the pieces of both; with two vocabularies
 target_vocab.json numbers those of the target. A tokenizer of the library ``tokenizers``: ``tokenizer.json``, which appends the
@@ -73,7 +73,7 @@ def read_vocabulary(folder: Path, side: str, shared: bool, entries: list[str], s
 
 
 def read_alone(folder: Path, special: Mapping[str, int], rows: int) -> SubwordVocabulary | None:
-    """What transformers saves of one tokenizer for both sides: tokenizer.json, and no vocab.json. Raises PortError."""
+    """Read what transformers saves of one tokenizer for both sides: tokenizer.json, and no vocab.json. Raises PortError."""
     file = folder / TOKENIZER
     if not file.is_file():
         return None
@@ -94,7 +94,7 @@ def _with_rows(content: bytes, rows: int) -> bytes:
 
 
 def tokenizers_of(model: PortedModel) -> tuple[SubwordVocabulary, SubwordVocabulary] | None:
-    """Those of the two sides, where both have one of the same kind."""
+    """Return the tokenizers of the two sides, where both have one of the same kind."""
     source, target = model.source_vocabulary, model.target_vocabulary
     if not isinstance(source, SubwordVocabulary) or not isinstance(target, SubwordVocabulary) or source.kind != target.kind:
         return None
@@ -102,7 +102,7 @@ def tokenizers_of(model: PortedModel) -> tuple[SubwordVocabulary, SubwordVocabul
 
 
 def without_tokenizers(model: PortedModel) -> str:
-    """What is told of a folder that has tokens by id and nothing that makes them of text; or ""."""
+    """Describe a folder that has tokens by id and nothing that makes them of text; or ""."""
     source, target = model.source_vocabulary, model.target_vocabulary
     if source is None or target is None or tokenizers_of(model):
         return ""

@@ -1,4 +1,4 @@
-"""What the families of named tensors share: weights that have got their canonical names become a model."""
+"""Parts that the families of named tensors share: weights that have got their canonical names become a model."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _check_ignored_output(native: NativeFile, fields: Mapping[str, Any]) -> None
 
 
 def _ignored_outputs(native: NativeFile, fields: Mapping[str, Any]) -> list[str]:
-    """What ``ignore`` took out and has the output's shape, either way round, but for a table of the file once more."""
+    """List what ``ignore`` took out and has the output's shape, either way round, but for a table of the file once more."""
     sizes = sorted((fields["target_vocab_size"], fields["num_hiddens"]))
     alike = {name: array for name, array in native.ignored.items() if array.dtype.kind == "f" and sorted(array.shape) == sizes}
     kept = [array for array in native.tensors.values() if sorted(array.shape) == sizes]
@@ -116,7 +116,7 @@ def _ignored_outputs(native: NativeFile, fields: Mapping[str, Any]) -> list[str]
 
 
 def _moments_of_more(native: NativeFile, own: Arrays, canonical: Callable[[Arrays], Arrays]) -> str:
-    """What the optimizer knows and the file does not hold, such as a layer that was left out of it."""
+    """Describe what the optimizer knows and the file does not hold, such as a layer that was left out of it."""
     if native.optimizer is None or native.more_moments:
         return native.more_moments
     try:
@@ -128,7 +128,7 @@ def _moments_of_more(native: NativeFile, own: Arrays, canonical: Callable[[Array
 
 
 def _optimizer(state: Arrays, shapes: Mapping[str, tuple[int, ...]], canonical: Callable[[Arrays], Arrays]) -> Arrays:
-    """Empty where the moments are not those of these weights."""
+    """Return the optimizer's state; empty where the moments are not those of these weights."""
     if "step" not in state or state["step"].size != 1:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""One tensor, many names: how each framework writes the canonical names, and how all of these are read back.
+"""Names of tensors: how each framework writes the canonical names, and how all of these are read back.
 
 Reading knows every spelling whatever the container, since users rename; writing uses the one that our own model of the
 framework has, or where it is asked for that of the framework's D2L code.
@@ -22,7 +22,7 @@ from ..model import Arrays
 
 @dataclass(frozen=True, kw_only=True)
 class NamingScheme:
-    """How one framework's model calls its tensors.
+    """The names that one framework's model gives its tensors.
 
     Attributes:
         separator: between the levels of a name. block: what stands for ``block{i}``; ``{side}`` and ``{number}``
@@ -104,12 +104,12 @@ def kind_of(canonical: str) -> str:
 
 
 def is_matrix(canonical: str) -> bool:
-    """Whether the tensor is a Linear's weight, which frameworks keep either way round."""
+    """Tell whether the tensor is a Linear's weight, which frameworks keep either way round."""
     return canonical.endswith(".weight") and kind_of(canonical) == "linear"
 
 
 def canonical_name(native: str, format_name: str) -> Meaning:
-    """What a native name means; a name that means nothing comes back with its levels joined by dots."""
+    """Return the meaning of a native name; one that means nothing comes back with its levels joined by dots."""
     levels, leaf = _levels(native)
     kind = kind_of(".".join([*levels[-1:], leaf]))
     if leaf.startswith("vars/"):
@@ -188,7 +188,7 @@ def under_each_name(config: TransformerConfig, weights: Arrays) -> dict[str, np.
 
 
 def first_names(config: TransformerConfig, scheme: NamingScheme) -> dict[str, str]:
-    """By canonical name: what stands for it in a framework that walks attributes by the alphabet, decoder before encoder."""
+    """Return by canonical name its stand-in where a framework walks attributes by the alphabet, decoder before encoder."""
     if scheme.shared != "first" or not (config.share_embeddings or config.tie_output):
         return {}
     if not config.tie_output:
@@ -212,7 +212,7 @@ def under_own_names(weights: dict[str, np.ndarray], format_name: str) -> dict[st
 
 
 def untied(weights: dict[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Without the second name of a tensor that two layers share; equal to the last bit is taken for shared."""
+    """Drop the second name of a tensor that two layers share; equal to the last bit is taken for shared."""
     notes = []
     table = SOURCE if SOURCE in weights else TARGET
     for field, second in (("share_embeddings", TARGET), ("tie_output", OUTPUT)):

@@ -1,4 +1,4 @@
-"""What torch.nn.Transformer and paddle.nn.Transformer share: stacks of layers without embeddings and output.
+"""Parts that torch.nn.Transformer and paddle.nn.Transformer share: stacks of layers without embeddings and output.
 
 Both call their layers alike once torch's packed projections are split. A file may hold the embeddings and the output
 that a user's own module put around the stacks: the settings name them (see ``stack_layout.AROUND``). Without them unit
@@ -66,14 +66,14 @@ def unchanged(arrays: Arrays) -> Arrays:
 
 @dataclass(frozen=True, kw_only=True)
 class Stacks:
-    """One framework's class.
+    """A framework's class of stacks.
 
     Attributes:
         title: what it is called. cross: what its decoder calls its second attention. transposed: Linear weights are [in, out].
         packed, split: of native arrays, from separate projections to its own and back.
         both, stack, final_norm: constructors, in which fields of a TransformerConfig stand by name, whether norms come first
             as ``pre``, and of one stack its ``kind`` (Encoder or Decoder), ``heads`` and ``layers``.
-        first: what comes first in the constructor of both, given stacks of its own. no_bias: an option of a Linear.
+        first: what comes first in the constructor of both, before stacks of its own. no_bias: an option of a Linear.
         dictionary: its class of layers by name. load: the lines that load a model's file.
         other_epsilon: lines for another one than the default, where the constructors take none.
     """
@@ -157,7 +157,7 @@ def _masks(native: NativeFile, layout: StackLayout, known: Settings) -> list[str
 
 
 def _positions(native: NativeFile, layout: StackLayout, known: Settings) -> PositionTables:
-    """Of what is no layer, and of what ``ignore`` took out: a table that is thrown away unread may be another one than ours."""
+    """Find positions in what is no layer, and in what ``ignore`` took out: a table unread may be another than ours."""
     named = set(layout.around.values())
     layers = {name.rpartition(".")[0] for name in named if "." in name}
     if halved := [name for name in native.ignored if name in named or name.rpartition(".")[0] in layers]:
@@ -172,13 +172,13 @@ def _positions(native: NativeFile, layout: StackLayout, known: Settings) -> Posi
 
 
 def beside(tensors: Arrays, layout: StackLayout) -> dict[str, np.ndarray]:
-    """What is neither a part of the stacks nor named by the settings."""
+    """Return the tensors that are neither a part of the stacks nor named by the settings."""
     named = set(layout.around.values())
     return {name: array for name, array in tensors.items() if name not in named and layout.inner(name) is None}
 
 
 def _second_names(tensors: Arrays, layout: StackLayout) -> dict[str, str]:
-    """What no setting names and is a named table once more: torch saves a shared tensor under each of its names."""
+    """Find unnamed tensors that are a named table once more: torch saves a shared tensor under each of its names."""
     tables = [name for name in layout.around.values() if tensors[name].ndim == 2]
     twins = {}
     for name, array in beside(tensors, layout).items():
@@ -188,7 +188,7 @@ def _second_names(tensors: Arrays, layout: StackLayout) -> dict[str, str]:
 
 
 def _check_norms(weights: Arrays, layout: StackLayout) -> None:
-    """One field speaks of the final normalizations of both sides."""
+    """Refuse a final norm of one side alone: one field speaks of both."""
     have = {side: f"{side}.norm.weight" in weights for side in layout.stems}
     if len(set(have.values())) > 1:
         listed = ", ".join(f"{'one' if there else 'none'} after the {side}" for side, there in have.items())
@@ -243,7 +243,7 @@ def _stand_ins(weights: Arrays) -> dict[str, np.ndarray]:
 
 
 def is_stand_in(model: PortedModel) -> bool:
-    """Whether the embeddings are the unit vectors that ``read`` puts in."""
+    """Tell whether the embeddings are the unit vectors that ``read`` puts in."""
     tables = [array for name, array in model.weights.items() if name.endswith("r.embedding.weight")]
     output = model.weights.get("decoder.dense.weight")
     positions = [array for name, array in model.weights.items() if name.endswith(".pos_embedding.weight")]

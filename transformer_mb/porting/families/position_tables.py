@@ -17,7 +17,7 @@ from .stack_layout import flat_table
 
 NAMED = re.compile(r"(^|[._/])(w?pe|pos|posit\w*|pos_\w*)([._/]|$)", re.IGNORECASE)
 LAYOUTS = ("interleaved", "halves")
-# Of an angle computed in float32 from a rate that is itself a power: so many units a position (measured: up to 0.7).
+# Of an angle computed in float32 from a rate that is itself a power: this many units a position (measured: up to 0.7).
 UNITS = 4
 
 
@@ -33,7 +33,7 @@ class PositionTables:
 
 
 def position_tables(tensors: Arrays, width: int, settings: Mapping[str, Any], hint: str) -> PositionTables:
-    """Of tensors that are no part of the model's layers; ``hint`` says how learned positions are named.
+    """Find tables of positions in tensors that are no part of the model's layers; ``hint`` says how learned ones are named.
 
     Raises PortError for a table of positions that no configuration here computes, or for two that differ.
     """
@@ -57,7 +57,7 @@ def position_tables(tensors: Arrays, width: int, settings: Mapping[str, Any], hi
         return PositionTables()
     first = next(iter(found.values()))
     rows, wanted = min(fields["max_len"] for fields in found.values()), settings.get("max_len")
-    # Whoever says fewer positions than the table has may do so.
+    # The settings may say fewer positions than the table has.
     shown = {**first, "max_len": wanted if isinstance(wanted, int) and wanted < rows else rows}
     for name, fields in found.items():
         if {**fields, "max_len": 0} != {**first, "max_len": 0}:
@@ -96,7 +96,7 @@ def _by_position(table: np.ndarray, width: int) -> np.ndarray:
 
 
 def _fields(table: np.ndarray, offset: int) -> dict[str, Any] | None:
-    """What a table [n, D] shows, None where it is no table of sinusoids; rows may begin at position 0 or 1."""
+    """Return the fields that a table [n, D] shows, None where it is no sinusoids; rows may begin at position 0 or 1."""
     rows, width = table.shape
     if rows + 1 > LONGEST_TABLE:
         return None

@@ -1,4 +1,4 @@
-"""Where the stacks lie in a file of torch.nn.Transformer or paddle.nn.Transformer, and what lies around them."""
+"""Places of the stacks in a file of torch.nn.Transformer or paddle.nn.Transformer, and what lies around them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class StackLayout:
 
 
 def stems_of(names: Iterable[str]) -> list[str]:
-    """What stands before the numbers of the layers, once for each stack."""
+    """Return what stands before the numbers of the layers, once for each stack."""
     return list(dict.fromkeys(match["stem"] for name in names if (match := LAYER.match(name))))
 
 
@@ -101,7 +101,7 @@ def _around(tensors: Arrays, settings: Settings, single: str | None) -> dict[str
 
 
 def _named(tensors: Arrays, setting: str, settings: Settings) -> dict[str, str]:
-    """By last word the tensors of the layer that a setting names; a bare nn.Parameter is a weight."""
+    """Return by last word the tensors of the layer that a setting names; a bare nn.Parameter is a weight."""
     name = settings.get(setting, setting if f"{setting}.weight" in tensors else None)
     if name is None:
         return {}

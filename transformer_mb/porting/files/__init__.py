@@ -1,1 +1,1 @@
-"""From a path to a model and back: what is read, what is written, what lies beside it, and what may be replaced."""
+"""Files of a port, from a path to a model and back: what is read, written, lies beside it, and may be replaced."""

@@ -1,4 +1,4 @@
-"""Of a file with the tensors of several models: the one that the settings choose, under its own names, and what is left."""
+"""Choice among the models of a file: the one that the settings choose, under its own names, and what is left."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def with_chosen(native: NativeFile, settings: Mapping[str, Any]) -> NativeFile:
 
 
 def _with_entry(native: NativeFile, name: Any) -> NativeFile:
-    """With another entry's tensors, and a note of what is left out."""
+    """Return the file with another entry's tensors, and a note of what is left out."""
     if name in native.others:
         raw = f"weights of the settings chose {name}: the file's other tensors were left out"
         optimizer = ", and the optimizer's state, which belongs to these" if native.optimizer else ""
@@ -69,7 +69,7 @@ def _renamed(key: str, names: Mapping[str, str]) -> str:
 
 
 def _without_odd_moments(native: NativeFile) -> NativeFile:
-    """Without a state that would make every weight NaN in the first step of a training that goes on."""
+    """Leave out a state that would make every weight NaN in the first step of a training that goes on."""
     for key, array in (native.optimizer or {}).items():
         slot, _, name = key.partition(".")
         if slot in ("m", "v") and not np.isfinite(array).all():
@@ -84,7 +84,7 @@ def _without_odd_moments(native: NativeFile) -> NativeFile:
 
 
 def _with_betas(native: NativeFile, settings: Mapping[str, Any]) -> NativeFile:
-    """With the steps that the powers of both rates show, or without the optimizer's state and with the reason."""
+    """Add the steps that the powers of both rates show, or leave out the optimizer's state and say why."""
     given = betas_of(settings)
     if native.optimizer is None or native.powers is None:
         if given and native.betas and given != native.betas:

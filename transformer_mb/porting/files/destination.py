@@ -1,4 +1,4 @@
-"""Putting what was proven where the user wants it: whole, or not at all, and over nothing unless told."""
+"""Putting what was proven where the user wants it: whole, or not at all, and over nothing unless the user asks for it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Output:
             )
 
     def check(self, path: Path) -> None:
-        """Refuse what would lose something: before any work, and again while nobody else can change it."""
+        """Refuse what would lose something: before any work, and again while no other process can change it."""
         if not os.path.lexists(path):
             return
         if not self.force and not _holds_nothing(path):
@@ -146,7 +146,7 @@ def _is_there(path: Path) -> PortError:
 
 
 def _check_folder(folder: Path, family: Family) -> None:
-    """Refuse a folder of another kind: which of its files belong to an old model nobody knows."""
+    """Refuse a folder of another kind: which of its files belong to an old model is unknown."""
     with system_errors(f"{folder} cannot be replaced"):
         names = sorted(os.listdir(folder))
         kind = kind_of(folder) if names else family

@@ -1,4 +1,4 @@
-"""From a path to a model: which format and family it is, by content, and what it holds."""
+"""Reading of a path as a model: which format and family it is, by content, and what it holds."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def read_source(path: Path, from_: str | None, settings: Settings) -> Source:
 
 @contextmanager
 def likely_cause(native: NativeFile, path: Path) -> Iterator[None]:
-    """What is wrong with the tensors of a file, after what that likely comes from; a part of a model is never taken for it."""
+    """Put before what is wrong with a file's tensors what that likely comes from; a part of a model is never taken for it."""
     try:
         if native.part:
             raise PortError(native.part)
@@ -92,7 +92,7 @@ def likely_cause(native: NativeFile, path: Path) -> Iterator[None]:
 
 
 def _family_around(path: Path) -> Family | None:
-    """That of the folder which the file is a part of."""
+    """Return the family of the folder which the file is a part of."""
     families = (row for row in FAMILIES.values() if any(fnmatchcase(path.name, pattern) for pattern in row.files))
     return next((row for row in families if row.recognize(path.parent)), None)
 
@@ -103,7 +103,7 @@ def read_tensors(path: Path, format_name: str | None, settings: Settings) -> Nat
 
 
 def plain_settings(settings: Settings, native: NativeFile) -> dict[str, Any]:
-    """With the names of layers as ``native`` has them, from which wrappers were taken out."""
+    """Return the settings with the names of layers as ``native`` has them, from which wrappers were taken out."""
     names = {key: plain(value) for key, value in settings.items() if key in AROUND and isinstance(value, str)}
     return {
         **settings,

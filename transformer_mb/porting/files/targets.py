@@ -1,4 +1,4 @@
-"""From a model to files: what ``--to`` may name, and writing it into an empty folder."""
+"""Writing of a model to files: what ``--to`` may name, and writing it into an empty folder."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def find_target(name: str) -> Target:
 
 
 def check_names(settings: Settings, target: Target) -> None:
-    """Refuse settings about names where the target has names of its own, and names that nobody could read back."""
+    """Refuse settings about names where the target has names of its own, and names that could not be read back."""
     own = [setting for setting in OF_NAMES if setting in settings]
     if target.format and target.family.check_names:
         target.family.check_names(target.format, settings)
@@ -67,7 +67,7 @@ def fields_at(place: Path, model: PortedModel, target: Target) -> dict[str, str]
 
 
 class Written(NamedTuple):
-    """Whether the optimizer's state came along, and notes of what the target does not hold."""
+    """The result of writing: whether the optimizer's state came along, and notes of what the target does not hold."""
 
     optimizer: bool
     notes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a file, a folder or names of tensors that mean nothing here seem to be, and how files are saved that can be read."""
+"""Guesses at a file, a folder or names of tensors that mean nothing here, and how files are saved that can be read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _zip(path: Path) -> str:
 
 
 def what_a_folder_seems(folder: Path) -> str:
-    """Likewise of a folder."""
+    """Say the same of a folder."""
     names = {entry.name for entry in sorted(folder.iterdir())[:MOST_ENTRIES]}
     if "modules.json" in names:
         inner = next((name for name in sorted(names) if name.startswith("0_") and (folder / name).is_dir()), "its first module")
@@ -74,7 +74,7 @@ def _is_orbax(folder: Path) -> bool:
 
 
 def what_stands_there(path: Path) -> str:
-    """Of a path that is no file and no folder."""
+    """Name what a path leads to that is no file and no folder."""
     if path.is_dir():
         return "a folder"
     if path.exists():
@@ -91,7 +91,7 @@ def _loops(link: Path) -> bool:
 
 
 def names_hint(native: NativeFile) -> str:
-    """Of tensors that belong to no family here: a sentence with a blank before it, or nothing."""
+    """Explain tensors that belong to no family here: a sentence with a blank before it, or nothing."""
     names, row = list(native.tensors), FORMATS[native.format]
     if hint := row.hint(names):
         return f" {hint}"

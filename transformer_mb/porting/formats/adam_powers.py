@@ -17,7 +17,7 @@ DIGITS = {"beta1": 2, "beta2": 4}  # of a round number
 
 
 def powers_after(step: int, beta: float) -> np.ndarray:
-    """[1] float32: what Paddle itself has after so many steps."""
+    """[1] float32: what Paddle itself has after ``step`` steps."""
     return _powers(beta, np.float32, min(step + 1, MOST_STEPS))[-1:]
 
 
@@ -52,7 +52,7 @@ def inferred(powers: tuple[np.ndarray, np.ndarray], given: tuple[float, float] |
 
 
 def beta1_shows(powers: tuple[np.ndarray, np.ndarray]) -> bool:
-    """Whether beta1's power is still a number of full precision."""
+    """Tell whether beta1's power is still a number of full precision."""
     return float(powers[0].reshape(())) > FULL * float(np.finfo(powers[0].dtype).tiny)
 
 
@@ -70,7 +70,7 @@ def _count(beta: float, power: float, dtype: np.dtype) -> int | None:
 
 
 def _fits(beta: float, power: float, step: int, dtype: np.dtype) -> bool:
-    """Whether it is that power, but for one rounding a step."""
+    """Tell whether it is that power, but for one rounding a step."""
     with np.errstate(under="ignore"):
         expected = beta ** (step + 1)
     return abs(power - expected) <= (step + 3) * 1.2e-7 * expected

@@ -125,7 +125,7 @@ def _whole(tree: dict[str, Any]) -> np.ndarray:
 
 
 def _state(tree: Any, notes: list[str]) -> dict[str, np.ndarray] | None:
-    """Of optax's Adam; where it leaves anything open, a note says so and the weights come without it."""
+    """Read optax's Adam; where it leaves anything open, a note says so and the weights come without it."""
     adam, parts = _adam(tree)
     if adam is None:
         problem = "it is not optax's Adam (count, mu, nu)"

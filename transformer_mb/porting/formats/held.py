@@ -1,4 +1,4 @@
-"""What a saved dictionary holds: the model, an optimizer's state, and all else with tensors, so that nothing goes unnamed."""
+"""Content of a saved dictionary: the model, an optimizer's state, and all else with tensors, so that nothing goes unnamed."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class _Cursor:
 
 
 def write(path: Path, native: NativeFile) -> None:
-    """As gluon in NumPy mode does (version 3)."""
+    """Write a file as gluon in NumPy mode does (version 3)."""
     with path.open("wb") as file:
         file.write(HEADER + struct.pack("<Q", len(native.tensors)))
         for name, array in native.tensors.items():

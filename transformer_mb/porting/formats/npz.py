@@ -67,7 +67,7 @@ def _array(file: IO[bytes], size: int, name: str) -> np.ndarray:
         raise PortError(f"Tensor {name!r:.80} must be of .npy version 1 or 2, got {version}.")
     try:
         shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
-    except ValueError:  # its words speak of pickles, which are no way to read a file from somebody else
+    except ValueError:  # its words speak of pickles, which are no way to read a foreign file
         raise PortError(
             f"Tensor {name!r:.80} must begin with a header of at most 10,000 bytes, got none that can be read."
         ) from None

@@ -61,7 +61,7 @@ def read(path: Path) -> NativeFile:
 
 
 def _arrays(tree: Any) -> Any:
-    """Without the parameters' own names: Paddle's (name, array) becomes the array."""
+    """Leave out the parameters' own names: Paddle's (name, array) becomes the array."""
     if type(tree) is tuple and len(tree) == 2 and type(tree[0]) is str:
         return tree[1]
     return {key: _arrays(value) for key, value in tree.items() if key != NAMES} if type(tree) is dict else tree

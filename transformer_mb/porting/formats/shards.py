@@ -31,7 +31,7 @@ LISTED = 5  # names in a sentence
 
 
 def part_of_several(path: Path) -> str:
-    """Why a file holds a part of a model only, one sentence, or ""."""
+    """Say why a file holds a part of a model only, one sentence, or ""."""
     for index in _indices(path.parent):
         files = files_of(index)
         if path.name in files and len(files) > 1:
@@ -46,7 +46,7 @@ def part_of_several(path: Path) -> str:
 
 
 def perhaps_part(path: Path) -> str:
-    """What in a file's name lets it look like one of several, though it may be whole, or ""."""
+    """Return what in a file's name lets it look like one of several, though it may be whole, or ""."""
     found = OF_PARALLEL.search(path.name)
     return found[0].strip("-_.") if found else ""
 
@@ -85,7 +85,7 @@ def read_shards(index: Path) -> NativeFile:
 
 
 def read_shard(path: Path) -> NativeFile:
-    """One file, by the format that its name says."""
+    """Read one file, by the format that its name says."""
     row = next((row for ending, row in ENDINGS.items() if path.name.endswith(ending)), FORMATS["safetensors"])
     check_installed(row.requires, f"Reading {path}")
     with system_errors(f"{path} cannot be read"):
@@ -97,7 +97,7 @@ def _indices(folder: Path) -> list[Path]:
 
 
 def _places(index: Path, strict: bool = False) -> dict[str, Any]:
-    """None of a file that is no index; ``strict``: one that the system does not give is refused in its words."""
+    """Read each tensor's place, none of a file that is no index; ``strict``: refuse an unreadable one in the system's words."""
     try:
         tree = json.loads(read_regular_text(index, "configuration"))
     except (ValueError, RecursionError):

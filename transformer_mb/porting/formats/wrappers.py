@@ -1,4 +1,4 @@
-"""What wrappers and outer modules put into the names of a model's tensors, taken off again."""
+"""Prefixes that wrappers and outer modules put into the names of a model's tensors, taken off again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PlainNames:
 
 
 def plain(name: str) -> str:
-    """Without the levels of wrappers."""
+    """Drop the levels of wrappers."""
     return WRAPPER.sub("", name)
 
 
@@ -64,7 +64,7 @@ def plain_names(names: Iterable[str], chosen: Any = None) -> PlainNames:
 
 
 def _outers(names: Iterable[str]) -> Mapping[str, list[str]]:
-    """By side, what stands before it in the names of its blocks."""
+    """Return by side what stands before it in the names of its blocks."""
     found: dict[str, dict[str, None]] = {}
     for name in names:
         if match := BLOCK.match(name):
@@ -94,13 +94,13 @@ def _one_of(own: dict[str, str], outers: Mapping[str, list[str]], chosen: Any, n
 
 
 def _behind(name: str, chosen: str, known: list[str]) -> bool:
-    """Whether a tensor is of this model: of one without an outer name, whatever is of no other."""
+    """Tell whether a tensor is of this model: of one without an outer name, whatever is of no other."""
     of = [one for one in known if one and re.match(rf"{re.escape(one)}[./]", name)]
     return chosen in of if chosen else not of
 
 
 def bare(names: Iterable[str]) -> list[str]:
-    """For comparison between a model's file and its optimizer's, which one module more or less may have saved."""
+    """Shorten names to compare a model's file with its optimizer's, which one module more or less may have saved."""
     names = list(names)
     try:
         own = plain_names(names).names
@@ -113,7 +113,7 @@ OWN = re.compile(r"(?:^|[./])((?:\w*encoder|\w*decoder|layers|blks)[./].*)")  # 
 
 
 def same_names(native: NativeFile, key: str) -> bool:
-    """Whether most of an entry's tensors have names of the model."""
+    """Tell whether most of an entry's tensors have names of the model."""
     own = {_own(name) for name in native.tensors}
     return 2 * sum(_own(name) in own for name in native.others[key]) > len(native.others[key])
 

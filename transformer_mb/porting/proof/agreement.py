@@ -1,4 +1,4 @@
-"""How far two outputs lie apart, so that no number of any size hides another.
+"""Distances of two outputs, such that no number of any size hides another.
 
 Each difference is divided by the scale of its place: the largest of the number itself, the medians of its position and of its
 column, and the median of all, where a median is that of absolute values. Medians ignore the few that are huge (a logit of
@@ -15,7 +15,7 @@ from ..model import Arrays, PortedModel
 from .probe import END, run_reference
 
 LIMIT = 1e-5  # of an output's error in float32
-TIE = 10.0  # a choice between tokens that lie closer than so many times their logits' error may go either way
+TIE = 10.0  # a choice between tokens that lie closer than this many times their logits' error may go either way
 
 
 def not_finite(array: np.ndarray) -> int:
@@ -23,7 +23,7 @@ def not_finite(array: np.ndarray) -> int:
 
 
 def error(got: np.ndarray, reference: np.ndarray, sentences: np.ndarray) -> float:
-    """Of finite arrays [..., C]; ``sentences`` are the numbers of the sentences that the positions before C belong to."""
+    """Measure finite arrays [..., C]; ``sentences`` are the numbers of the sentences that the positions before C belong to."""
     columns = reference.shape[-1]
     got, reference = (np.asarray(side, np.float64).reshape(-1, columns) for side in (got, reference))
     if not reference.size:
@@ -40,8 +40,8 @@ def error(got: np.ndarray, reference: np.ndarray, sentences: np.ndarray) -> floa
 def finite_part(
     name: str, batch: Arrays, never: tuple[int, ...], got: np.ndarray, expected: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Without encoder states at padding, where foreign code may leave anything, and logits ruled out by -inf on both sides;
-    and the sentence of each position."""
+    """Leave out encoder states at padding, where foreign code may leave anything, and logits ruled out by -inf on both
+    sides; return the rest, and the sentence of each position."""
     sides, sentences = [got, expected], np.indices(got.shape[:-1])[0]
     if name == "encoder" and "source_valid_lens" in batch:
         valid = np.arange(batch["source"].shape[1]) < batch["source_valid_lens"][:, None]
@@ -71,8 +71,8 @@ def token_differences(
 
 
 def _margin(model: PortedModel, batch: Arrays, expected: Arrays, got: Arrays, row: int, step: int) -> tuple[float, float]:
-    """How far below the best token of the reference the worse of both choices lies, after what both sides chose before; and
-    the error of the logits of these two tokens in this row, so that no other row and no other token excuses them."""
+    """Return how far below the reference's best token the worse of both choices lies, after what both sides chose before;
+    and the logits' error of these two tokens in this row, so that no other row and no other token excuses them."""
     config = model.config
     prefix = [config.start_id, *expected["tokens"][row, :step].tolist()]
     one = {name: array[row : row + 1] for name, array in batch.items()}

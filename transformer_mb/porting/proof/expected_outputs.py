@@ -28,7 +28,7 @@ EPSILONS = (1e-3, 1e-5, 1e-6, 1e-12)  # that frameworks have
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """``name`` of the file, or what stands for it; ``batch`` and ``outputs`` as above. ``lengths_assumed``: none were given."""
+    """``name`` of the file, or what stands for it; ``batch`` and ``outputs`` as above. ``lengths_assumed``: none are there."""
 
     name: str
     batch: Arrays
@@ -78,7 +78,7 @@ def read_expected(given: Any) -> Expected | None:
 
 
 def _array(name: str, given: Any) -> np.ndarray:
-    """Whatever NumPy takes; frameworks and lists of uneven rows refuse in their own words."""
+    """Take whatever NumPy takes; frameworks and lists of uneven rows refuse in their own words."""
     try:
         return np.asarray(given)
     except Exception as error:
@@ -156,7 +156,7 @@ def _errors(expected: Expected, model: PortedModel) -> dict[str, float]:
 
 
 def _likely_cause(expected: Expected, model: PortedModel) -> str:
-    """Of outputs that no other value explains: what they were made from, or with."""
+    """Explain outputs that no other value explains: what they were made from, or with."""
     if expected.lengths_assumed and (expected.batch["source"] == model.config.pad_id).any():
         return "; it holds no source_valid_lens, so that each id of source counts as a token, padding too"
     logits = expected.outputs.get("logits")

@@ -48,12 +48,12 @@ def _tokens(random: np.random.Generator, shape: tuple[int, int], vocab_size: int
 
 
 def max_steps(config: TransformerConfig) -> int:
-    """With room for one token more, which transformers generates."""
+    """Return the steps, with room for one token more, which transformers generates."""
     return max(1, min(MAX_STEPS, config.max_len - 1))
 
 
 def run_reference(model: PortedModel, batch: Arrays, decoded: bool = True) -> dict[str, np.ndarray]:
-    """What NumPy in float64 gives for the canonical weights: ``encoder``, ``pooled``, ``logits``, ``tokens``."""
+    """Run the canonical weights in NumPy, in float64: ``encoder``, ``pooled``, ``logits``, ``tokens``."""
     return run_backend(get_backend("numpy", dtype="float64"), model.config, model.weights, batch, decoded)
 
 
@@ -84,7 +84,7 @@ def run_model(backend: Any, native: Any, batch: Arrays, decoded: bool = True) ->
 
 
 def request_arrays(batch: Arrays, tensors: Arrays) -> dict[str, np.ndarray]:
-    """What a reference run gets: the probe batch, and the tensors as they were read."""
+    """Return what a reference run gets: the probe batch, and the tensors as they were read."""
     return {
         **{f"{BATCH}{name}": array for name, array in batch.items()},
         **{f"{TENSOR}{name}": array for name, array in tensors.items()},

@@ -25,7 +25,7 @@ from .running import Ran, run_export, run_result, run_source
 
 @dataclass(frozen=True, kw_only=True)
 class ReadBack:
-    """Of each tensor read back its checksum; names of those that did not, or not the same; what else is wrong."""
+    """The checksum of each tensor read back; names of those that did not, or not the same; what else is wrong."""
 
     checksums: dict[str, str]
     changed: tuple[str, ...]
@@ -34,7 +34,7 @@ class ReadBack:
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What was compared.
+    """The result of a comparison.
 
     Attributes:
         source_ran, result_ran: what computed each side.
@@ -73,7 +73,7 @@ def prove(
 
 
 def _proof(source: Source, target: Target, place: Path, settings: Settings, loading: Loading) -> tuple[Proof, tuple[str, ...]]:
-    """Return the proof, and the fields that whatever ran the source has from nobody's settings."""
+    """Return the proof, and the fields that whatever ran the source has without any settings."""
     model, family = source.model, target.family
     batch = probe_batch(model.config, ended=family.ends_sources(model))
     of_source = run_source(model, source.family, source.native, batch, settings)
@@ -138,7 +138,7 @@ def _compared(model: PortedModel, batch: Arrays, source: Ran, result: Ran, store
 
 
 def read_back(target: Target, place: Path) -> tuple[PortedModel, NativeFile | None]:
-    """What our reader finds there, without settings: the configuration too must come from what was written; and the tensors."""
+    """Read the file there, without settings: the configuration too must come from what was written; and the tensors."""
     if target.format is None:
         model = target.family.read(place, {})
         return model, model.native

@@ -1,4 +1,4 @@
-"""Who runs each side of a proof: the family's own classes, a foreign library, our backend of a framework, or the reference."""
+"""Runs of each side of a proof: the family's own classes, a foreign library, our backend of a framework, or the reference."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFERENCE = "NumPy float64 on the tensors as read"
 
 
 class Ran(NamedTuple):
-    """Outputs, what computed them, and the fields that this has from nobody's settings."""
+    """Outputs, what computed them, and the fields that this has without any settings."""
 
     outputs: dict[str, np.ndarray]
     by: str

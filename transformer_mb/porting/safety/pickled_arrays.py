@@ -21,7 +21,7 @@ from .raw_arrays import array_from_bytes, dtype_of, unpacked_limit
 
 @dataclass(frozen=True)
 class Name:
-    """Something that the pickle names: it is not looked up."""
+    """A name in the pickle: it is not looked up."""
 
     path: str
 
@@ -63,7 +63,7 @@ def _are(values: tuple[Any, ...], expected: int | None) -> bool:
 
 
 def _new_array(arguments: tuple[Any, ...]) -> Array:
-    """What numpy builds an array from: the class, no numbers yet, of bytes."""
+    """Check what numpy builds an array from: the class, no numbers yet, of bytes."""
     kind, shape, code = arguments if len(arguments) == 3 else ("", "", "")
     right = type(kind) is Name and kind.path == "numpy.ndarray" and type(shape) is tuple and len(shape) == 1
     if not right or not _is(shape[0], 0) or type(code) not in (bytes, str) or code not in (b"b", "b"):
@@ -257,7 +257,7 @@ DEEPEST = 20
 
 @dataclass
 class _Left:
-    """What is left for values that stand in several places: each place counts."""
+    """The values and bytes that are left for values that stand in several places: each place counts."""
 
     values: int
     size: int
@@ -283,7 +283,7 @@ def _finished(value: Any, left: _Left, depth: int = 0) -> Any:
 
 
 def named_arrays(tree: Any) -> dict[str, np.ndarray]:
-    """Those entries of a dictionary that are arrays, or Paddle's (name, array); raises PortError for no dictionary."""
+    """Return the arrays in a dictionary, or Paddle's (name, array); raises PortError for no dictionary."""
     if type(tree) is not dict:
         raise PortError(f"A dictionary of arrays by name was expected, got a {type(tree).__name__}.")
     arrays = {}

@@ -21,7 +21,7 @@ def system_errors(problem: str, *others: type[Exception], end: str = "") -> Iter
 
 
 def unwritten(destination: Path) -> AbstractContextManager[None]:
-    """For all that is written of a result, as its user calls it: until it is whole it lies under another name."""
+    """Report what cannot be written of a result under its user's name: until it is whole it lies under another name."""
     return system_errors(f"{destination} cannot be written", end=" What was there before is unchanged.")
 
 
@@ -35,7 +35,7 @@ def port_errors(*kinds: type[Exception], begin: str = "", end: str = "") -> Iter
 
 
 def absent(packages: Iterable[str]) -> list[str]:
-    """Those that are not installed; none is imported."""
+    """Return the packages that are not installed; none is imported."""
     return [package for package in packages if importlib.util.find_spec(package) is None]
 
 

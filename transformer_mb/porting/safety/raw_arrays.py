@@ -16,7 +16,7 @@ from .port_errors import system_errors
 DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
 MOST_TENSORS, LONGEST_NAME = 100_000, 500
 MOST_AXES = 32  # what every NumPy holds
-# A compressed file may unpack to so many times its size, and a megabyte. Deflated, normal float32 is 1.08 times smaller,
+# A compressed file may unpack to GROWTH times its size, and a megabyte. Deflated, normal float32 is 1.08 times smaller,
 # bfloat16 kept as float64 4 times, the same with half of it zero, as moments of a rare word's row are, 8 times.
 GROWTH, ALLOWANCE = 8, 1 << 20
 
@@ -34,13 +34,13 @@ def size_of(path: Path) -> int:
 
 
 def first_bytes(path: Path, count: int) -> bytes:
-    """What a format is recognized by; raises OSError."""
+    """Return the bytes that a format is recognized by; raises OSError."""
     with open_regular(path) as file:
         return file.read(count)
 
 
 def unpacked_limit(size: int) -> int:
-    """How many bytes the content of a file of ``size`` bytes may take."""
+    """Return how many bytes the content of a file of ``size`` bytes may take."""
     return GROWTH * size + ALLOWANCE
 
 
@@ -52,7 +52,7 @@ def dtype_of(name: str, tensor: str) -> np.dtype:
 
 
 def bytes_needed(shape: Sequence[Any], itemsize: int) -> int:
-    """How many bytes an array takes; raises ValueError for a shape that NumPy cannot hold, empty or not."""
+    """Return how many bytes an array takes; raises ValueError for a shape that NumPy cannot hold, empty or not."""
     if len(shape) > MOST_AXES or any(type(size) is not int or size < 0 for size in shape):
         raise ValueError(f"a shape must be at most {MOST_AXES} whole sizes, got {list(shape)!r:.80}")
     if math.prod(size or 1 for size in shape) * itemsize >= 1 << 63:

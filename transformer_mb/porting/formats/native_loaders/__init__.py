@@ -23,7 +23,7 @@ def of_mxnet(path: Path) -> dict[str, np.ndarray]:
 
 
 def of_paddle(path: Path) -> dict[str, np.ndarray]:
-    """Of a file that we have just written: Paddle unpickles, so it is given no other."""
+    """Load a file that we have just written: Paddle unpickles, so it gets no other."""
     import paddle
 
     loaded = paddle.load(str(path))

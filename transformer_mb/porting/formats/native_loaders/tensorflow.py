@@ -28,7 +28,7 @@ def read(unused: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
 
 
 def _size(prefix: Path) -> int:
-    """Of the index and its shards, which must be files that end."""
+    """Add up the index and its shards, which must be files that end."""
     return sum(size_of(path) for path in prefix.parent.glob(f"{glob.escape(prefix.name)}.*") if not path.is_dir())
 
 
@@ -68,7 +68,7 @@ def _tensors(tf: Any, reader: Any, left: int) -> tuple[dict[str, Any], list[str]
 
 
 def _paths(graph: bytes) -> dict[str, str]:
-    """By the name of a variable in the file, the shortest path to it that leads through no optimizer.
+    """Return by a variable's name in the file the shortest path to it that leads through no optimizer.
 
     The file names it by the shortest of all: an optimizer, which lists the variables it trains, is often nearer than the
     layer whose variable it is.

@@ -61,7 +61,7 @@ def load_natively(path: Path) -> dict[str, np.ndarray]:
 
 
 def _readable(torch: Any, others: dict[str, Any]) -> dict[str, np.ndarray]:
-    """What is not the model may be of any kind."""
+    """Keep the arrays of what is not the model, which may be of any kind."""
     arrays = {}
     for name, value in others.items():
         with suppress(PortError):
@@ -70,7 +70,7 @@ def _readable(torch: Any, others: dict[str, Any]) -> dict[str, np.ndarray]:
 
 
 def _counted(notes: list[str]) -> list[str]:
-    """One note, not one for each tensor."""
+    """Write one note, not one for each tensor."""
     widened = notes.count(WIDENED)
     return [note for note in notes if note != WIDENED] + ([f"{widened} {WIDENED}"] if widened else [])
 
@@ -125,7 +125,7 @@ def to_numpy(torch: Any, name: str, tensor: Any, notes: list[str]) -> np.ndarray
 
 
 def _state(torch: Any, state: Any, weights: dict[str, Any], notes: list[str]) -> torch_adam.Moments:
-    """Of ``torch.optim.Adam.state_dict()``, or of ``Trainer.state_dict``, which names everything."""
+    """Read ``torch.optim.Adam.state_dict()``, or ``Trainer.state_dict``, which names everything."""
     if not isinstance(state, dict):
         notes.append("The optimizer's state was left out: it is not torch.optim.Adam's.")
         return torch_adam.Moments({})
@@ -159,7 +159,7 @@ def write(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict
 
 
 def _save(torch: Any, tree: dict[str, Any], path: str) -> None:
-    """In memory first: of a full disk torch says nothing but ``unexpected pos 64 vs 0``."""
+    """Save in memory first: of a full disk torch says nothing but ``unexpected pos 64 vs 0``."""
     stream = io.BytesIO()
     torch.save(tree, stream)
     Path(path).write_bytes(stream.getbuffer())
@@ -169,7 +169,7 @@ KINDS = {"f": "float", "i": "int", "u": "uint", "b": "bool"}
 
 
 class StandIn:
-    """Anything that is made of arguments and then given a state, which does nothing; of an array it keeps the bytes.
+    """A harmless object that is made of arguments and then gets a state, which does nothing; of an array it keeps the bytes.
 
     It stands for what training scripts save beside their weights and torch refuses to make, such as numbers of NumPy.
     """
@@ -200,7 +200,7 @@ class StandIn:
 
 
 def harmless() -> list[Any]:
-    """For ``torch.serialization.safe_globals``, under the names of NumPy 1 and 2."""
+    """Return what ``torch.serialization.safe_globals`` takes, under the names of NumPy 1 and 2."""
     multiarray = [f"numpy.{room}.multiarray.{name}" for room in ("core", "_core") for name in ("scalar", "_reconstruct")]
     named = [(StandIn, name) for name in (*multiarray, "numpy.dtype", "numpy.ndarray")]
     return [StandIn, *named, argparse.Namespace, pathlib.PosixPath, pathlib.PurePosixPath]

@@ -36,7 +36,7 @@ class Moments(NamedTuple):
 def adam_moments(
     state: Mapping[str, Any], weights: Mapping[str, Any], to_numpy: Callable[[str, Any], np.ndarray], notes: list[str]
 ) -> Moments:
-    """For the tensors of ``weights``; empty, with a note, when they cannot be told."""
+    """Read the moments of ``weights``; empty, with a note, when they cannot be told."""
     try:
         return Moments(_moments(state, weights, to_numpy, notes), _betas(state["param_groups"]))
     except _LeftOut as reason:
@@ -50,11 +50,11 @@ def adam_moments(
 
 
 class _LeftOut(Exception):
-    """Why the state does not travel."""
+    """The reason why the state does not travel."""
 
 
 class _More(_LeftOut):
-    """It has parameters that the model has not."""
+    """The optimizer has parameters that the model has not."""
 
 
 def _moments(
@@ -129,7 +129,7 @@ def _names(groups: list[Any], weights: Mapping[str, Any], notes: list[str]) -> d
 
 
 def _owners(weights: Mapping[str, Any]) -> dict[str, str]:
-    """By name: itself, or of tensors that share their memory, as tied ones do, the first one's name."""
+    """Return each name's owner: itself, or of tensors that share their memory, as tied ones do, the first one's name."""
     first: dict[Any, str] = {}
     return {
         name: first.setdefault((value.untyped_storage().data_ptr(), value.storage_offset(), tuple(value.shape)), name)
@@ -139,7 +139,7 @@ def _owners(weights: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _note_chosen(groups: list[Any], notes: list[str]) -> None:
-    """What training goes on with is set anew by whoever continues it."""
+    """Note the options that a user who continues the training must set anew."""
     values = {
         name: list(dict.fromkeys(str(group[name]) for group in groups if name in group and _differs(group[name], usual)))
         for name, usual in CHOSEN.items()

@@ -1,6 +1,6 @@
 """Foreign code, each module run in a process of its own by ``worker.call``, never imported elsewhere.
 
-A reference run is ``run(arrays, settings) -> (arrays, facts)``. It is given
+A reference run is ``run(arrays, settings) -> (arrays, facts)``. It gets
 
 - the probe batch: ``batch.source`` [B, S] and ``batch.source_valid_lens`` [B], ``batch.token_types`` [B, S] where the model has
   them, and with a decoder ``batch.target`` [B, T], all int64;

@@ -52,7 +52,7 @@ class TorchBook(Book):
 
 
 class MxnetBook(Book):
-    """It has its parameters' shapes only once it has run."""
+    """The book's classes in MXNet, which have their parameters' shapes only once they have run."""
 
     def __init__(self, sizes: Sizes):
         np.bool = bool  # type: ignore[attr-defined]  # MXNet 1.9.1 asks NumPy for it
@@ -137,7 +137,7 @@ LEAVES = {
 
 
 class TensorflowBook(Book):
-    """On Keras 2 (tf_keras); it has its variables only once it has run."""
+    """The book's classes on Keras 2 (tf_keras), which have their variables only once they have run."""
 
     # The wheel's EncoderDecoder hands ``training`` to the encoder alone by keyword, and the lengths by position.
     options = MappingProxyType({"training": True})

@@ -16,7 +16,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Sizes:
-    """What D2L's constructors take."""
+    """The arguments of D2L's constructors."""
 
     source_vocab: int
     target_vocab: int
@@ -42,7 +42,7 @@ class Book:
     nn: Any  # the framework's module of layers
     tensor: Callable[[np.ndarray], Any]
     options: Mapping[str, Any] = MappingProxyType({})  # of every call
-    causal = True  # as the book's decoder is in training; in evaluation it looks at all that it has been given
+    causal = True  # as the book's decoder is in training; in evaluation it looks at all that it has got
 
     def __init__(self, framework: Any, layer: Any, sizes: Sizes, widths: tuple[Any, ...]):
         """``layer`` is the base of all layers; ``widths`` are what the encoder takes between its vocabulary and its heads."""

@@ -182,7 +182,7 @@ class OnnxFolder:
 
 
 def run_backend(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
-    """On the tensors of a source; or on a file that was just written, loaded by the ``lines`` that its users are given."""
+    """Run the tensors of a source; or a file that was just written, loaded by the ``lines`` that its users get."""
     config, format_name = TransformerConfig.from_dict(settings["config"]), settings["format"]
     name = FORMATS[format_name].backend
     backend = get_backend(name)

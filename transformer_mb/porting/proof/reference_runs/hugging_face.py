@@ -1,4 +1,4 @@
-"""Models of ``transformers`` on PyTorch, of the tensors and fields that our readers found: nothing is opened or fetched."""
+"""Models of ``transformers`` on PyTorch, of the tensors and fields that our readers return: nothing is opened or fetched."""
 
 from __future__ import annotations
 
