@@ -42,7 +42,7 @@ ROOMS = {
     "tests/distributed": (1_639, 21),
     "tests/errata": (180, 3),
     "tests/examples": (479, 8),
-    "tests/meta": (1_458, 21),
+    "tests/meta": (1_456, 21),
     "tests/native": (4_508, 34),
     "tests/parity": (5_142, 60),
     "tests/porting": (8_182, 57),
