@@ -43,7 +43,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             tell(str(interrupt) or "Interrupted.")
             raise typer.Exit(getattr(interrupt, "exit_status", INTERRUPTED)) from None
         except BrokenPipeError:
-            raise typer.Exit(1) from None  # whoever read our output has left: there is nobody to tell
+            raise typer.Exit(1) from None  # the reader of our output has left: no process can be told
         except Exception as error:
             if Debugging.on or isinstance(error, typer.Exit | typer.Abort | typer.BadParameter):
                 raise
