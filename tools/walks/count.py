@@ -3,7 +3,7 @@
     python tools/walks/count.py [--json FILE] [--list]
 
 A cell through ``parity``, a .pt file through ``port``, a line through ``translate``, a batch through ``train``. What is only
-imported is not counted: bodies of modules and classes.
+imported is not counted: bodies of modules and classes, and what they call. A comprehension is part of its function.
 """
 
 import argparse
