@@ -48,7 +48,7 @@ ROOMS = {
     "tests/porting": (8_182, 57),
     "tests/reference": (672, 5),
     "tests/tools": (336, 3),
-    "tools": (2_125, 16),
+    "tools": (2_140, 16),
     "benchmarks": (3_045, 35),
     "examples": (947, 11),
     "docs": (726, 10),
