@@ -21,10 +21,11 @@ def models(backend):
 @pytest.mark.parametrize(
     ("call", "options"), [("greedy", {}), ("beam", {"beam": 3}), ("hypotheses", {"coverage_penalty": 0.3})]
 )
-def test_a_row_is_found_as_alone(backend, models, call, options, several):
+@pytest.mark.parametrize("rows", [(0, 1), pytest.param((2, 3), marks=pytest.mark.long)])
+def test_a_row_is_found_as_alone(backend, models, call, options, several, rows):
     search, model = getattr(backend, call), models if several else models[0]
     together = search(model, SOURCE, LENS, LIMITS, **options)
-    for row in (0, 1):  # the first that ends and the last; what compiles does so for each
+    for row in rows:  # what compiles does so for each
         (alone,) = search(model, SOURCE[row : row + 1, : LENS[row]], LENS[row : row + 1], LIMITS[row], **options)
         given = together[row]
         if call == "hypotheses":

@@ -59,11 +59,12 @@ BY_WHAT_THEY_DRAW = {
 }
 
 
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("row", BY_WHAT_THEY_DRAW)
-def test_every_control_of_a_row_is_caught_in_float64_too(row):
+def test_every_control_of_a_row_is_caught_in_float64_too(row, seed):
     """In float64 a run plants only the first of each row."""
     life._made.cache_clear()
-    (experiment,) = BY_WHAT_THEY_DRAW[row]("float64", 0)
+    (experiment,) = BY_WHAT_THEY_DRAW[row]("float64", seed)
     backend = BACKEND(dtype="float64")
     controls = [control for control in requests.CONTROLS if control.row == row]
     assert len(controls) >= 2
