@@ -51,7 +51,7 @@ def named_output() -> Iterator[None]:
     """Make ``sys.stdout`` a NamedOutput inside the block."""
     before = sys.stdout
     if before is not None:
-        sys.stdout = NamedOutput(before)  # type: ignore[assignment]
+        sys.stdout = NamedOutput(before)
     try:
         yield
     finally:

@@ -12,9 +12,9 @@ from typing import Any
 from ..errors import DataError
 from ..printable import counted
 from .bad_lines import BadLines
+from .lines import Path as PathLike
 from .lines import open_file
 from .readers import Pair, iterate_pairs
-from .readers import Path as PathLike
 
 TOLD_EVERY = 100_000  # pairs
 GZIP_FACTOR = 4  # how much longer text is than its gzip file, about

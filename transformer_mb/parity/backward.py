@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from ..columns.messages import Arrays
 from ..config import TransformerConfig
 from ..trainer import TrainerOptions
 from ..trees import leaves
 from .cells import FAILED, Ask
 from .computing import reference
-from .computing.messages import Arrays, Request, under, without_arrays
+from .computing.messages import Request, under, without_arrays
 from .controls.answers import Replay
 from .ladder import LADDER
 from .verdict.answers import judged

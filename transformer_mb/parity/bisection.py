@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..built_in import PLAIN_DTYPES
+from ..columns.messages import Arrays
 from ..config import TransformerConfig
 from ..errors import WorkerError
 from ..files.tensors import write_tensors
 from .backward import Backward, examine_backward
 from .cells import FAILED, Ask
 from .computing import reference
-from .computing.messages import Arrays, Request, under
+from .computing.messages import Request, under
 from .ladder import LADDER
 from .verdict.answers import judged
 from .verdict.comparison import Comparison

@@ -15,7 +15,8 @@ from ..columns.ending import TIMEOUT
 from ..columns.gateway import require_execnet
 from .column import ColumnRun, Run, Stopped
 from .outcome import Outcome, Watcher
-from .plan import Plan, Selection
+from .plan import Plan
+from .selection import Selection
 
 # Compiling takes longest; the slowest column starts first.
 SLOWEST_FIRST = ("jax", "tensorflow", "mxnet", "torch", "paddle", "numpy")

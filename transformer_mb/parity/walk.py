@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..columns.messages import Arrays
 from ..config import RATES, TransformerConfig
-from .computing.messages import Arrays, Request, with_arrays, without_arrays
+from .computing.messages import Request, with_arrays, without_arrays
 
 # path, method, inputs, keyword arguments -> the sublayer's output
 Runner = Callable[..., np.ndarray]

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...backend import Backend
 from ...batch import Batch
+from ...columns.messages import Arrays
 from ...interface import FUNCTIONS
 from .making import (
     Spec,
@@ -25,7 +26,7 @@ from .making import (
     trainer_for,
     trainer_of,
 )
-from .messages import Arrays, Request, named, recorded_dtypes, under, with_arrays, with_dtypes
+from .messages import Request, named, recorded_dtypes, under, with_arrays, with_dtypes
 from .thresholds import TINY, tiny
 
 Answer = dict[str, np.ndarray]

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...backend import Backend
+from ...columns.messages import Arrays
 from ...config import TransformerConfig
 from ...decoding.beam_search import ScoredIds
 from ...decoding.sampling import Sampling
 from ...errors import ParityError
 from .making import Spec, check_mode, kept_unasked, model_of
-from .messages import Arrays, made_of, under
+from .messages import made_of, under
 from .mistaken_searches import mistaken
 
 # Whatever the temperature and the numbers: of two tokens the likelier has half by itself, of equal ones the lower.

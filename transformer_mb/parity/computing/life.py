@@ -17,12 +17,13 @@ import numpy as np
 
 from ...backend import Backend
 from ...checkpoint.model import load, save
+from ...columns.messages import Arrays
 from ...config import TransformerConfig
 from ...decoding.sampling import Sampling
 from ...trainer import Trainer
 from .decoding import in_rows
 from .making import Spec, batch_of, masks_of, trainer_for
-from .messages import Arrays, named, under
+from .messages import named, under
 
 Answer = dict[str, np.ndarray]
 LIKELIEST = Sampling(temperature=0.7, top_k=1)  # one token is left to draw from

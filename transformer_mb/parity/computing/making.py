@@ -11,11 +11,12 @@ import numpy as np
 
 from ...backend import Backend
 from ...batch import Batch
+from ...columns.messages import Arrays
 from ...config import TransformerConfig
 from ...dropout_masks import dropout_masks
 from ...errors import ParityError
 from ...trainer import Trainer
-from .messages import Arrays, under
+from .messages import under
 from .thresholds import told
 
 Spec = Mapping[str, Any]

@@ -15,10 +15,11 @@ import numpy as np
 
 from ...backend import Backend
 from ...batch import Batch
+from ...columns.messages import Arrays
 from ...config import TransformerConfig
 from ...errors import ParityError
 from .making import Spec, batch_of, model_of, trainer_for
-from .messages import Arrays, named, under
+from .messages import named, under
 
 DROPPED, KEPT, UNREAD = 0.0, 1.0, -1.0
 NOTHING = 1e-10  # of the mean size: what a dropped number leaves is rounding, and what the blocks add

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ...built_in import PLAIN_DTYPES
+from ...columns.messages import Arrays
 from ..cells import FAILED, Ask, ControlResult, Experiment, Result
-from ..computing.messages import Arrays, Request
+from ..computing.messages import Request
 from ..ladder import LADDER
 from ..verdict.answers import judged
 from ..verdict.comparison import Comparison

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ...columns.messages import Arrays
 from ...config import TransformerConfig
 from ...random_streams import stream
 from ..cells import FAILED, PASSED, Cell, Result
 from ..computing import reference
-from ..computing.messages import EPS, Arrays, Request, named, rounded_arrays
+from ..computing.messages import EPS, Request, named, rounded_arrays
 from ..ladder import LADDER
 from ..verdict.independence import FALSE_ALARM, Count
 from .drawn_values import lengths, model_weights

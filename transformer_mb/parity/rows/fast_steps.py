@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...built_in import PLAIN_DTYPES
+from ...columns.messages import Arrays
 from ...config import TransformerConfig
 from ...dropout_masks import dropout_masks
 from ...random_streams import stream
@@ -17,7 +18,7 @@ from ...rounding import TF32_TOWARDS_ZERO
 from ..cells import Ask, Cell, Result, is_offered
 from ..computing import reference
 from ..computing.alterations import shifted
-from ..computing.messages import Arrays, Request, named, perturbed_copy, rounded_arrays
+from ..computing.messages import Request, named, perturbed_copy, rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from ..verdict.limits import ByArray, worst_by_array

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from ...checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from ...columns.messages import Arrays
 from ...errors import WorkerError
 from ..cells import FAILED, Ask, Cell, Result
-from ..computing.messages import Arrays, Request, named, rounded_arrays, under
+from ..computing.messages import Request, named, rounded_arrays, under
 from ..ladder import LADDER
 from ..verdict.answers import Unusable, check_answer
 from ..verdict.bands import Band, divergence

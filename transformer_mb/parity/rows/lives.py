@@ -99,7 +99,7 @@ def _operations(random: np.random.Generator, suppressed: tuple[int, ...]) -> lis
     steps = [["step", 0, _batch(shape, 0)] for shape in shapes]
     steps += [["step", 0, _batch(shape, draw)] for shape in again for draw in range(1, DRAWS)]
     blocks = list(_blocks(random, [_batch(again[0], draw) for draw in range(DRAWS)], suppressed))
-    random.shuffle(blocks)  # type: ignore[arg-type]  # a list of lists
+    random.shuffle(blocks)
     where = sorted(random.integers(0, len(steps), len(blocks)).tolist(), reverse=True)
     for position, block in zip(where, blocks, strict=True):
         steps[position:position] = block

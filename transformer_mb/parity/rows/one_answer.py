@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ...columns.messages import Arrays
 from ...config import TransformerConfig
 from ...dropout_masks import dropout_sites
 from ...parameters import parameter_shapes
 from ...random_streams import stream
 from ..cells import FAILED, PASSED, Ask, Cell, Result, is_offered
 from ..computing import reference
-from ..computing.messages import EPS, Arrays, Request, named, rounded_arrays, under
+from ..computing.messages import EPS, Request, named, rounded_arrays, under
 from ..ladder import LADDER
 from ..verdict.answers import check_answer
 from ..verdict.independence import judge_masks

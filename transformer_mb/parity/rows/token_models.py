@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ...columns.messages import Arrays
 from ...config import TransformerConfig
 from ...errors import ParityError
 from ...random_streams import stream
 from ..computing import reference
-from ..computing.messages import EPS, Arrays, Request, named, rounded_arrays
+from ..computing.messages import EPS, Request, named, rounded_arrays
 from ..computing.mistaken_searches import HURRIED
 from .drawn_values import model_weights
 

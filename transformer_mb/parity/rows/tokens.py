@@ -8,10 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from ...built_in import PLAIN_DTYPES
+from ...columns.messages import Arrays
 from ...config import TransformerConfig
 from ..cells import Ask, Cell, Result
 from ..computing import reference
-from ..computing.messages import Arrays, Request, perturbed_copy
+from ..computing.messages import Request, perturbed_copy
 from ..computing.thresholds import TINY
 from ..ladder import rows_of
 from ..verdict.answers import check_answer

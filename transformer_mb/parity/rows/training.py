@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from ...batch import Batch
+from ...columns.messages import Arrays
 from ...config import TransformerConfig
 from ...initialization import initial_weights
 from ...presets import RECIPES, d2l
 from ...training import TrainingRecipe
 from ..cells import Ask, Cell, Result
 from ..computing import reference
-from ..computing.messages import Arrays, Request, named, rounded_arrays, under
+from ..computing.messages import Request, named, rounded_arrays, under
 from ..ladder import LADDER, rows_of
 from ..verdict.answers import check_answer
 from ..verdict.bands import Band, Curve, divergence

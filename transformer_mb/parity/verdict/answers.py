@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...columns.messages import Arrays
 from ..cells import FAILED, Ask, Experiment, Result
-from ..computing.messages import PREFIX, Arrays, native_dtypes
+from ..computing.messages import PREFIX, native_dtypes
 
 FROM_PYTHON = ("loss", "losses", "scores")  # float64 whatever the backend computes in
 

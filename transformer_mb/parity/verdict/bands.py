@@ -10,9 +10,10 @@ from functools import cached_property
 
 import numpy as np
 
+from ...columns.messages import Arrays
 from ...random_streams import stream
 from ..computing import reference
-from ..computing.messages import EPS, Arrays, Request, rounded_arrays
+from ..computing.messages import EPS, Request, rounded_arrays
 from .limits import FLOOR_EPS, Verdict
 
 TIMES = 10.0

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...built_in import PLAIN_DTYPES
+from ...columns.messages import Arrays
 from ...errors import ParityError
 from ...rounding import rounded
 from ..cells import Ask, Cell, Result
 from ..computing import reference
-from ..computing.messages import OUTPUTS, Arrays, Request, before_rounding, computed_in, perturbed_copy, under
+from ..computing.messages import OUTPUTS, Request, before_rounding, computed_in, perturbed_copy, under
 from ..computing.reference import Unit, answer_with, crossed, near_kinks
 from ..computing.thresholds import TINY
 from ..ladder import LADDER

@@ -122,7 +122,7 @@ def decoder_of(book: Any, layer: Any) -> Any:
 
         call = forward
 
-    class TransformerDecoder(book.d2l.AttentionDecoder):  # type: ignore[misc, name-defined]
+    class TransformerDecoder(book.d2l.AttentionDecoder):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.embedding = book.embedding()
