@@ -22,7 +22,7 @@ ROOMS = {
     "transformer_mb/inference": (1_087, 10),
     "transformer_mb/interface": (427, 3),
     "transformer_mb/machine": (231, 7),
-    "transformer_mb/parity": (8_652, 60),
+    "transformer_mb/parity": (8_672, 60),
     "transformer_mb/porting": (9_131, 75),
     "transformer_mb/columns": (739, 10),
     "transformer_mb/reports": (197, 4),
