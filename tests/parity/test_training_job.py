@@ -5,7 +5,8 @@ import pytest
 
 from transformer_mb.parity.computing import making, reference
 from transformer_mb.parity.plan import Plan, Selection
-from transformer_mb.parity.rows.training import Recording, make_job, step_request
+from transformer_mb.parity.rows.training import FreeRunning, Recording, make_job, step_request
+from transformer_mb.parity.verdict.limits import MORE_COPIES, TIMES_NUMPY, Baseline, Errors, judge
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +49,15 @@ def test_one_state_has_another_loss_with_other_masks(jobs):
 def test_the_plan_hands_its_seed_on():
     plan = Plan(Selection(seed=1), ["numpy"])
     assert plan.recording.job.seed == 1 and plan.recording.job.run("float64", 0, 1, {}).spec["seed"] == 1
+
+
+def test_a_first_step_is_judged_again_by_more_draws():
+    """Where a gradient is nearly zero, Adam moves a weight up or down by rounding: another number in another draw."""
+    runs = [FreeRunning(Recording(make_job(None, seed)), "float32", steps=1) for seed in range(4)]
+    found = [(run, run._single_steps().numpy, run._single_steps(MORE_COPIES).numpy) for run in runs]
+    one_run, single, draws = max(found, key=lambda each: each[2].element / each[1].element)
+    assert draws.element > 1.2 * single.element
+    within = Errors(*(TIMES_NUMPY * (one + several) / 2 for one, several in zip(single, draws, strict=True)))
+    assert not judge(one_run.row, "float32", within, Baseline(single, copies=single)).passed
+    assert one_run._first_step(within).passed
+    assert not one_run._first_step(Errors(*(1.01 * TIMES_NUMPY * figure for figure in draws))).passed

@@ -120,7 +120,10 @@ class Band:
             if number == 0:
                 return self.baseline
             number -= 1
-        weights = {name: value for name, value in self.start.items() if name.startswith("weights.")}
-        start = {**self.start, **perturbed(weights, self.dtype, number)}
         run = reference.answer if self.dtype == "float64" else reference.baseline
-        return run(self.request(rounded_arrays(start, self.dtype)))
+        return run(self.request(self.perturbed_start(number)))
+
+    def perturbed_start(self, number: int) -> dict[str, np.ndarray]:
+        """Return the start with its weights off in the last place."""
+        weights = {name: value for name, value in self.start.items() if name.startswith("weights.")}
+        return rounded_arrays({**self.start, **perturbed(weights, self.dtype, number)}, self.dtype)
