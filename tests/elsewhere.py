@@ -22,14 +22,14 @@ def elsewhere(function, arrays=None, *, timeout=500.0, environment=None, **given
 
 
 def answer(arrays, facts):
-    """What the new process does."""
+    """Call the named function, in the new process, and return its arrays and facts."""
     module, name = facts.pop("function").split(":")
     function = getattr(importlib.import_module(module), name)
     return (function(arrays, **facts) if arrays else function(**facts)) or ({}, {})
 
 
 def under(arrays, name):
-    """Those of ``NAME/KEY``, by key."""
+    """Return the arrays named ``NAME/KEY``, by key."""
     return {key.removeprefix(f"{name}/"): array for key, array in arrays.items() if key.startswith(f"{name}/")}
 
 

@@ -174,11 +174,15 @@ def test_a_second_signal_ends_at_once(monkeypatch):
 
 
 def test_a_terminal_that_has_gone_does_not_stop_the_saving(monkeypatch):
+    tried = []
+
     class Gone:
         def write(self, text):
+            tried.append(text)
             raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(sys, "stderr", Gone())
     lines = Lines(3)
     lines.interrupted()
     lines.epoch(EpochRecord(1, 1.0, 10, 1.0))
+    assert tried

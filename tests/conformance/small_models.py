@@ -1,4 +1,4 @@
-"""What most of these tests compute with: one layer on each side, since compilers work on each for seconds; the matrix has more."""
+"""The model of most of these tests: one layer on each side, since compilers take seconds for each; the matrix has more."""
 
 from transformer_mb.batch import Batch
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS

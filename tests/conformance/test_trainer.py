@@ -137,7 +137,7 @@ def frameworks_numbers():
 
 
 def test_the_callers_random_numbers_stay_theirs(backend32):
-    """Of the framework and of NumPy, where a training or a search draws its own."""
+    """The numbers are those of the framework and of NumPy; a training and a search draw from generators of their own."""
     model = backend32.build(ONE_LAYER, seed=0)
     trainer, losses = backend32.trainer(model, **CLIPPED), []
     for seed, draw in {frameworks_numbers(), (np.random.seed, lambda: np.random.random(8))}:

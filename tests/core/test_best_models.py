@@ -1,4 +1,4 @@
-"""Which models of a training are kept: that of the lowest loss of other pairs, the first of equals, and means of weights."""
+"""The models that a training keeps: the one of lowest validation loss, the first of equals, and means of weights."""
 
 import json
 import math

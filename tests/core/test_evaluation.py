@@ -278,7 +278,7 @@ def test_damaged_records_of_validations_are_said_to_be_damaged(fails, checkpoint
 
 
 def test_bleu_counts_by_the_tokenization_that_is_asked_for():
-    """Of text without spaces 13a makes a word of each line, which is right or wrong as a whole."""
+    """13a makes one word of a line without spaces, which is right or wrong as a whole."""
     pairs = [(source, target.replace(" ", "")) for source, target in UNSEEN]
     options = {**WIDER, "validation": pairs, "pipeline": "characters", "epochs": 30, "dropout": 0.0}
     trained = tmb.train(pairs, validation_tokenize="char", validation_metric="bleu", **options)

@@ -1,4 +1,4 @@
-"""What Python shows and takes: public names, pairs and numbers, options that could not be used, and a block's arguments."""
+"""Names and arguments in Python: public names, pairs and numbers, options that could not be used, and a block's arguments."""
 
 from __future__ import annotations
 

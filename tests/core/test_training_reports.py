@@ -1,4 +1,4 @@
-"""What a training says: of its losses, of logs on a full disk, of sentences that are too long, and numbers in words."""
+"""Messages of a training: losses, logs on a full disk, sentences that are too long, and numbers in words."""
 
 import json
 import math

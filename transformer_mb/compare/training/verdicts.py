@@ -26,7 +26,7 @@ from .statistics import LEVEL, Paired, holm, paired
 
 FEWEST = 5
 MARGIN = 1.25  # reference's seed deviations; 12 pairs that share nothing but the seed decide 1.2
-SAME, DIFFERENT, UNDECIDED, NO_VERDICT = VERDICTS = ("same", "different", "undecided", "no verdict")
+SAME, DIFFERENT, UNDECIDED, NO_VERDICT = ("same", "different", "undecided", "no verdict")
 
 
 @dataclass(frozen=True, kw_only=True)
