@@ -35,7 +35,7 @@ ROOMS = {
     "backends/tensorflow": (2_438, 21),
     "backends/torch": (2_395, 29),
     "tests": (576, 6),
-    "tests/cli": (2_696, 16),
+    "tests/cli": (2_700, 16),
     "tests/compare": (2_154, 21),
     "tests/conformance": (3_787, 35),
     "tests/core": (7_333, 38),
