@@ -33,6 +33,7 @@ class Running:
         self.process = subprocess.Popen(
             [python, "-m", "speed.worker", folder, *words],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors.open("w"), text=True, env=environment,
+            cwd=checkout,  # which ``-m`` puts before PYTHONPATH
         )  # fmt: skip
 
     def ready(self):
