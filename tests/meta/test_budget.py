@@ -49,7 +49,7 @@ ROOMS = {
     "tests/reference": (672, 5),
     "tests/tools": (336, 3),
     "tools": (2_140, 16),
-    "benchmarks": (3_045, 35),
+    "benchmarks": (3_046, 35),
     "examples": (947, 11),
     "docs": (726, 10),
 }
