@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from .built_in import BUILT_IN
 from .errors import BackendError
 
 
-def built_in_of(kind: type) -> set[str]:
+@lru_cache(maxsize=256)  # asked for each call of a model
+def built_in_of(kind: type) -> frozenset[str]:
     """The built-in backends in whose modules a class, or one that it derives from, is defined."""
     homes = [f"{ancestor.__module__}." for ancestor in kind.__mro__]
-    return {name for name, entry in BUILT_IN.items() if any(home.startswith(f"{entry.module}.") for home in homes)}
+    return frozenset(name for name, entry in BUILT_IN.items() if any(home.startswith(f"{entry.module}.") for home in homes))
 
 
 def check_own(backend: Any, model: Any) -> None:
