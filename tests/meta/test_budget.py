@@ -10,7 +10,7 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 
 # By room: lines and files of Python at most. A room stands for its folders that are not listed themselves.
 ROOMS = {
-    "transformer_mb": (3_704, 35),
+    "transformer_mb": (3_706, 35),
     "transformer_mb/checkpoint": (776, 6),
     "transformer_mb/cli": (3_049, 36),
     "transformer_mb/compare": (7_950, 80),
