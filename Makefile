@@ -12,7 +12,7 @@ INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --co
 # `make test-processors` and `make parity` compile with them what users train and decode with.
 test: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 
-.PHONY: demo test test-long test-processors check examples examples-all parity parity-gpu bench-gpu parity-results versions mutants mutants-results bench bench-before curves clean
+.PHONY: pictures demo test test-long test-processors check examples examples-all parity parity-gpu bench-gpu parity-results versions mutants mutants-results bench bench-before curves clean
 
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
@@ -71,6 +71,10 @@ versions: $(VENV)/all
 parity-results: MEASURED ?= build/parity/parity.json
 parity-results:
 	$(RUN)/python benchmarks/parity_results.py $(MEASURED)
+
+# The pictures of the README and of docs/ once more, from benchmarks/results.
+pictures: $(VENV)/all
+	$(RUN)/python benchmarks/draw_pictures.py
 
 # Mistakes made mechanically in the backends' files, and which of them the matrix's cells see, into build/mutants: some three
 # hours. What is cut goes on where it was; MUTANTS takes options, such as "--backends torch --all --seeds 0,1,2".

@@ -14,6 +14,9 @@ import sys
 import tomllib
 from pathlib import Path
 
+from pictures import costs
+from pictures.costs import cost, memory
+from pictures.look import save
 from speed.limits import limits
 
 from program import fill, keep, machine, program
@@ -21,11 +24,6 @@ from program import fill, keep, machine, program
 HERE = Path(__file__).parent
 WORK = ("training", "decoding")
 ONLY = {"tokens": "training", "rows": "decoding"}  # axes that the other work does not know
-LABELS = {
-    "length": "tokens in a sentence", "tokens": "tokens in a batch", "rows": "sentences at a time", "width": "width",
-    "depth": "layers on each side", "vocabulary": "words",
-}  # fmt: skip
-PLACES = ("length", "batch", "width", "depth", "vocabulary")
 
 
 def measured(backend, work, point):
@@ -51,40 +49,6 @@ def points(settings):
                 )
 
 
-def draw(results, settings, picture):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import LogLocator, ScalarFormatter
-
-    figure = Figure(figsize=(15, 9), layout="constrained")
-    axes = figure.subplots(3, len(PLACES))
-    rows = (("training", "microseconds a token", cost), ("decoding", "microseconds a token", cost), ("training", "MiB", memory))
-    for row, (work, unit, of) in zip(axes, rows, strict=True):
-        row[0].set_ylabel(f"{work}: {unit}")
-        for place, plot in zip(PLACES, row, strict=True):
-            axis = ("tokens" if work == "training" else "rows") if place == "batch" else place
-            for number, backend in enumerate(settings["backends"]):
-                line = curve(results, settings, backend, work, axis, of)
-                plot.plot(*zip(*line, strict=True), marker="o", markersize=3, color=f"C{number}", label=backend)
-            plot.set(xscale="log", yscale="log", xlabel=LABELS[axis])
-            plot.set_xticks(settings["axes"][axis], list(map(str, settings["axes"][axis])))
-            plot.minorticks_off()
-            plot.yaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter=ScalarFormatter())
-            plot.grid(color="0.9")
-    figure.legend(
-        *axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=len(settings["backends"]), frameon=False
-    )
-    FigureCanvasAgg(figure)
-    figure.savefig(picture, dpi=80)
-
-
-def curve(results, settings, backend, work, axis, of):
-    """Pairs of a value of the axis and its figure."""
-    known = {(one["axis"], one["value"]): one for one in results if (one["backend"], one["work"]) == (backend, work)}
-    found = [(value, known.get((axis, value), known[None, None])) for value in settings["axes"][axis]]
-    return [(value, of(one)) for value, one in found if "failed" not in one]
-
-
 def table(found):
     """Write of each backend the common point and the widest model: a token's cost, and the fraction of the machine's limits."""
     columns = "backend", "training, µs a token", "widest", "of the products' rate", "MiB"
@@ -105,14 +69,6 @@ def table(found):
         yield f"| {' | '.join(cells)} |"
 
 
-def cost(one):
-    return 1e6 * one["seconds"] / one["tokens"]
-
-
-def memory(one):
-    return one["memory_MiB"]
-
-
 def main():
     parser = program(__doc__)
     parser.add_argument("--picture", type=Path)
@@ -120,7 +76,7 @@ def main():
     options = parser.parse_args()
     with open(HERE / "speed" / "curves.toml", "rb") as file:
         settings = tomllib.load(file)
-    found = {"machine": {**machine(), **limits()}, "results": []}
+    found = {"machine": {**machine(), **limits()}, "point": settings["point"], "results": []}
     for work, axis, value, point in points(settings):
         for backend in settings["backends"]:
             one = {"backend": backend, "work": work, "axis": axis, "value": value, **measured(backend, work, point)}
@@ -128,7 +84,7 @@ def main():
             print(one.get("failed") or f"{work}, {axis} {value}: {backend} {cost(one):.1f} µs a token", flush=True)
         keep(options.json, found)
     if options.picture:
-        draw(found["results"], settings, options.picture)
+        save(costs.draw(found), options.picture)
     if options.page:
         fill(options.page, "curves", "".join(f"{line}\n" for line in table(found)))
     sys.exit(any("failed" in one for one in found["results"]))

@@ -13,7 +13,7 @@ import json
 import sys
 from pathlib import Path
 
-from parity_picture import draw
+from draw_pictures import main as draw
 
 from program import fill
 from transformer_mb.parity.report import counts, figures, markdown, summary
@@ -46,6 +46,7 @@ def whole(parts: list[dict]) -> dict:
     run["interrupted"] = "; ".join(f"In a part: {text}" for text in ended_early) or None
     run |= {name: [one for part in parts for one in part[name]] for name in LISTED}
     run["controls"] = {name: sum(part["controls"][name] for part in parts) for name in ("planted", "caught")}
+    run["free_running"] = {dtype: curves for part in parts for dtype, curves in part.get("free_running", {}).items() if curves}
     run["bisections"] = {name: tree for part in parts for name, tree in part["bisections"].items()}
     nearest: dict[tuple, dict] = {}
     for one in sorted((one for part in parts for one in part["closest"]), key=lambda one: -one["share"]):
@@ -71,7 +72,7 @@ def main(*sources: str) -> None:
     for page, text in zip(("PARITY_FIGURES.md", "PARITY.md"), texts, strict=True):
         fill(ROOT / "docs" / page, "parity-gpu" if gpus else "parity", text)
     if not gpus:
-        draw(target, ROOT / "docs" / "parity.png")
+        draw("parity")
         fill(ROOT / "README.md", "parity", counts(run))
 
 

@@ -7,7 +7,7 @@ from transformer_mb.parity.computing.computations import COMPUTATIONS
 from transformer_mb.parity.controls.requests import CONTROLS
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.plan import Plan, Selection
-from transformer_mb.parity.verdict.comparison import MEASURES
+from transformer_mb.parity.verdict.measures import MEASURES
 
 each_row = pytest.mark.parametrize("row", LADDER.values(), ids=LADDER)
 
@@ -21,7 +21,7 @@ def plan():
 def test_a_row_has_its_computation(row):
     assert row.computation in COMPUTATIONS, f"write {row.computation} in parity/computing/computations.py"
     assert row.measured in {*MEASURES, "tokens", "losses", "bits", "parts", "masks", "draws"}, (
-        f"write {row.measured} in parity/verdict/comparison.py"
+        f"write {row.measured} in parity/verdict/measures.py"
     )
     assert all(name in LADDER for name in row.made_of)
 

@@ -8,6 +8,8 @@ from typer.core import TyperCommand
 
 from ..files.regular import is_address
 
+ARGUMENTS, OPTIONS = "Arguments", "Options"
+
 
 class Command(TyperCommand):
     """A command whose options stand once each: of two values the first would be lost without a word.
@@ -43,6 +45,23 @@ class Command(TyperCommand):
                 if isinstance(one, str) and is_address(one):
                     ctx.fail(f"{name} must be a path on this machine, got the address {one}.")
         return super().parse_args(ctx, args)
+
+    def panel(self, name: str) -> str:
+        """Return the heading in --help under which the parameter of this name stands."""
+        return OPTIONS
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then the options by heading; ``--help`` itself comes under the last."""
+        panels: dict[str, list[Any]] = {}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                last = next(reversed(panels), OPTIONS)
+                argument, own = parameter.param_type_name == "argument", parameter in self.params
+                name = ARGUMENTS if argument else self.panel(str(parameter.name)) if own else last
+                panels.setdefault(name, []).append(record)
+        for name, records in panels.items():
+            with formatter.section(name):
+                formatter.write_dl(records)
 
     def said_elsewhere(self, name: str) -> str:
         """A sentence on where that is said which is no option here; empty where nothing is known of it."""

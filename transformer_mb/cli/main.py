@@ -21,6 +21,7 @@ from .commands import (
     parity,
     port,
     presets,
+    report,
     score,
     tokenizer,
     train,
@@ -38,7 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (backends, presets, demo, train, average, translate, score, generate, evaluate, parity, port, inspect):
+for module in (backends, presets, demo, train, average, translate, score, generate, evaluate, parity, port, inspect, report):
     # The workers of parity keep what they say, and what ssh says of its own is for the user.
     run = module.command if module is parity else without_framework_messages(module.command)
     app.command(module.NAME, cls=train.TrainCommand if module is train else Command)(guarded(run))

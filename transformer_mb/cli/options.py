@@ -61,6 +61,7 @@ Devices = Annotated[
 ]
 Dtype = Annotated[str, option("--dtype", "Of weights and activations.")]
 Force = Annotated[bool, option("--force", "Replace results that are there already.")]
+Report = Annotated[Path | None, option("--report", "A folder for the results as a page for a browser, index.html.")]
 JsonFile = Annotated[Path | None, option("--json", "Write the results here as JSON.")]
 BadLines = Annotated[
     str, option("--bad-lines", "At a line that is no UTF-8 or has a NUL character: stop, or leave it out.", metavar="stop|drop")

@@ -45,6 +45,8 @@ class Result:
     seconds: float = 0.0
     near_ties: int = 0  # rows of tokens that differ where the reference's own choice is one
     limit_by_norm: float | None = None
+    worst: str = ""  # the number that is furthest off, of outputs, losses and gradients
+    quantiles: dict[str, list[float]] | None = None  # of the errors of their numbers: see verdict/spread.py
 
     @property
     def cell(self) -> Cell:

@@ -1,7 +1,7 @@
 """The ladder: every row of the matrix, from one layer to training that moves between backends.
 
 A new row is a line here, and what the line names: a computation in ``computing/computations.py``, what is measured of its
-answer in ``verdict/comparison.py`` (both may be there already), an experiment in ``rows/`` that has cells of the row, which a
+answer in ``verdict/measures.py`` (both may be there already), an experiment in ``rows/`` that has cells of the row, which a
 line of ``plan.MAKERS`` makes, and a negative control in ``controls/requests.py``. ``tests/parity/test_ladder.py`` says which of
 them is missing.
 """
@@ -21,7 +21,7 @@ class Row:
         name: as results and reports have it.
         sentence: what is true of a backend whose cells all pass.
         computation: what the backend is asked for.
-        measured: what of the answer is compared with the reference's: one of ``comparison.MEASURES``, or ``tokens``,
+        measured: what of the answer is compared with the reference's: one of ``measures.MEASURES``, or ``tokens``,
             ``losses``, ``bits``, ``parts``, ``masks`` or ``draws``, which experiments of their own compare.
         limit: of the relative error in float64. In the other dtypes it is a multiple of NumPy's own: see verdict/limits.py.
         dtypes: in which it is measured, where the backend has them.

@@ -158,6 +158,16 @@ class Plan:
         runs = (one for one in self.experiments if getattr(one, "row", None) == FREE)
         return {one.dtype: one for one in runs if not one.first}  # type: ignore[attr-defined]
 
+    def free_running(self) -> dict[str, dict[str, dict[str, list[float]]]]:
+        """Return the curves of ``free`` by dtype and column: the divergence and its band, a number per step."""
+        return {
+            dtype: {
+                label: {name: [float(f"{value:.3g}") for value in getattr(curve, name)] for name in ("divergence", "band")}
+                for label, curve in one.curves.items()
+            }
+            for dtype, one in self.free.items()
+        }
+
 
 def with_drawn_thresholds(experiments: Iterable[Experiment], seed: int) -> list[Experiment]:
     return [one.tiny() if _is_chosen(one, seed) else one for one in experiments]  # type: ignore[attr-defined]

@@ -21,8 +21,8 @@ from .notable import as_json, as_markdown, closest
 from .outcome import Outcome, is_own
 
 
-def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The run for programs to read."""
+def to_json(outcome: Outcome, settings: Mapping[str, Any], free_running: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The run for programs to read; ``free_running`` as ``Plan.free_running`` gives it."""
     caught = len(outcome.controls) - len(outcome.missed)
     return {
         "cells": outcome.executed,
@@ -51,6 +51,7 @@ def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
         "closest": [as_json(result) for result in closest(outcome.results)],
         "results": [finite(vars(result)) for result in outcome.results],
         "control_results": [vars(control) for control in outcome.controls],
+        "free_running": finite(free_running or {}),
         "bisections": {f"{one.backend}, {one.cell}": one.tree for one in outcome.differences},
     }
 
@@ -113,18 +114,24 @@ def figure(results: Sequence[Mapping[str, Any]]) -> str:
     return f"{text} ({failed} of {len(results)} failed)" if failed else text
 
 
+WIDEST_DTYPE, WIDEST_FIGURE = len("bfloat16"), len("1.2e-15")  # letters
+
+
 def table(results: Sequence[Result], backends: Sequence[str], by_case: bool = False) -> Any:
     """Rows of the ladder, or with ``by_case`` every case; columns backends; in each cell the worst figure."""
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    rows = Table("row", "dtype", "cells", *backends, title="Parity: worst error by row")
+    rows = Table(title="Parity: worst error by row", title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+    # In a narrow terminal the names of rows go on in the next line, and no figure is broken.
+    rows.add_column("row", overflow="fold")
+    for head, least in (("dtype", WIDEST_DTYPE), ("cells", 5), *((backend, WIDEST_FIGURE) for backend in backends)):
+        rows.add_column(head, min_width=max(least, len(head)), overflow="fold")
     for (name, dtype), cells in _grouped([vars(result) for result in results], by_case).items():
         columns = _columns(cells, backends)
         styled = [Text(text, style="red" if text.endswith("failed)") else "") for text in columns]
         rows.add_row(name, dtype, str(len(cells)), *styled)
-    for column in rows.columns:
-        column.overflow = "fold"  # a narrow terminal shows no less than a file
     return rows
 
 

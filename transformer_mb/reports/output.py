@@ -4,31 +4,52 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ITEM
 from ..printable import printable
 
+if TYPE_CHECKING:
+    from .page import Section
+
 
 class Output(NamedTuple):
-    """``--json``, ``--markdown`` and ``--force``: the files of a result for programs and for people; None is no file."""
+    """``--json``, ``--markdown``, ``--report`` and ``--force``: a result for programs and for people; None is no file.
+
+    ``report`` is a folder, whose ``index.html`` is written.
+    """
 
     json_file: Path | None
     markdown: Path | None = None
     force: bool = False
+    report: Path | None = None
 
     def check(self, *never: Path | str | None) -> None:
-        """Find out before any work whether both can be written; raises as ``check_result_file``, where ``never`` is."""
+        """Find out before any work whether all can be written; raises as ``check_result_file``, where ``never`` is.
+
+        Raises PictureError too, where a report needs what is not installed.
+        """
         from ..files.whole_file import check_result_file
 
         check_result_file(self.json_file, self.force, never)
         check_result_file(self.markdown, self.force, (*never, self.json_file))
+        if self.report is not None:
+            from .page import require_jinja
+            from .page.document import NAME
 
-    def write(self, content: Any, page: Callable[[], str] | None = None) -> None:
-        """Write the content as JSON and the page as Markdown, each where there is a path for it."""
+            check_result_file(self.report / NAME, self.force, (*never, self.json_file, self.markdown))
+            require_jinja()
+
+    def write(
+        self,
+        content: Any,
+        page: Callable[[], str] | None = None,
+        sections: Callable[[], Sequence[Section]] | None = None,
+    ) -> None:
+        """Write the content as JSON, the page as Markdown and the sections as a report, each where there is a path for it."""
         from ..files.whole_file import write_whole
 
         with each_written() as attempt:
@@ -36,6 +57,10 @@ class Output(NamedTuple):
                 attempt(lambda: write_whole(json_file, json.dumps(content, indent=2) + "\n"))
             if (markdown := self.markdown) is not None and page is not None:
                 attempt(lambda: write_whole(markdown, page()))
+            if (report := self.report) is not None and sections is not None:
+                from .page import write_page
+
+                attempt(lambda: write_page(report, sections()))
 
 
 @contextmanager

@@ -37,7 +37,9 @@ class Table:
         from rich import box
         from rich.table import Table as Screen
 
-        shown = Screen(box=box.SIMPLE_HEAD, title=self.title or None, title_justify="left", padding=(0, 1, 0, 0))
+        console = table_console()
+        padding = 0 if console.width < WIDEST else 1  # between columns, beside a space
+        shown = Screen(box=box.SIMPLE_HEAD, title=self.title or None, title_justify="left", padding=(0, padding, 0, 0))
         for number, head in enumerate(self.head):
             shown.add_column(head, justify="right" if number in self.numbers else "left", overflow="fold")
         for row in self.rows:
@@ -45,7 +47,7 @@ class Table:
                 shown.add_row(*row)
             else:
                 shown.add_section()
-        table_console().print(shown)
+        console.print(shown)
 
 
 def escaped(text: str) -> str:

@@ -15,6 +15,7 @@ from .runner import METRICS, Run
 from .verdicts import DIFFERENT, NO_VERDICT, SAME, UNDECIDED, Line, lines, self_control
 
 MEDIANS = ("tokens_per_second", "decoded_per_second", "user_seconds")
+POINTS = 60  # of a curve
 TO_GO = 0.25  # of the way from the first loss to the last, which the threshold leaves
 
 
@@ -82,7 +83,7 @@ class Comparison:
         return named([effect for effect in self.effects if effect.column == column])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what --json writes, without the losses of single steps."""
+        """Return what --json writes; of the losses of single steps as many as a picture shows."""
         return finite(
             {
                 **{name: value for name, value in vars(self).items() if name not in ("lines", "costs", "effects", "runs")},
@@ -92,8 +93,24 @@ class Comparison:
                 "costs": [asdict(cost) for cost in self.costs],
                 "effects": [asdict(effect) for effect in self.effects],
                 "runs": [run.recorded(self.threshold) for run in self.runs],
+                "curves": self.curves(),
             }
         )
+
+    def curves(self) -> dict[str, Any]:
+        """Return the loss of some ``steps``, from 1 on, of each run: ``losses`` by column, a list per seed.
+
+        Of an attribution's runs those with all of the column's own parts.
+        """
+        steps = int(self.job["steps"])
+        shown = sorted({round(1 + number * (steps - 1) / (POINTS - 1)) for number in range(POINTS)})
+        losses: dict[str, list[list[float]]] = {}
+        for column in (cost.column for cost in self.costs):
+            runs = [run for run in self.runs if run.column == column]
+            most = max((len(run.own) for run in runs), default=0)
+            whole = [run for run in runs if len(run.own) == most]
+            losses[column] = [[float(f"{run.losses[step - 1]:.5g}") for step in shown] for run in whole]
+        return {"steps": shown, "losses": losses}
 
 
 def threshold_of(runs: Sequence[Run]) -> float:
@@ -130,12 +147,17 @@ def cost_of(label: str, runs: Sequence[Run], reference: Sequence[Run], alike: bo
     )
 
 
-DERIVED = ("verdicts", "named", "runs")
+DERIVED = ("verdicts", "named", "runs", "curves")
 
 
 def read_comparison(path: Path) -> Comparison:
     """Read a comparison, without ``runs``, whose losses are not in the file."""
-    return read_record(path, "runs", lambda content: Comparison(**_fields(content)))
+    return read_record(path, "runs", comparison_of)
+
+
+def comparison_of(content: Any) -> Comparison:
+    """Return the comparison that ``to_dict`` wrote, without ``runs``; raises ValueError, KeyError or TypeError for others."""
+    return Comparison(**_fields(content))
 
 
 def _fields(content: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ...errors import ParityError
 from ...rounding import rounded
 from ..cells import Ask, Cell, Result
 from ..computing import reference
-from ..computing.messages import OUTPUTS, Request, before_rounding, computed_in, perturbed_copy, under
+from ..computing.messages import Request, before_rounding, computed_in, perturbed_copy
 from ..computing.reference import Unit, answer_with, crossed, near_kinks
 from ..computing.thresholds import TINY
 from ..ladder import LADDER
@@ -27,65 +27,16 @@ from .limits import (
     Baseline,
     ByArray,
     Draws,
-    Errors,
     Verdict,
-    errors,
-    gradient_errors,
     judge,
     judge_by_draws,
     lifts_the_cap,
     meets_the_cap,
-    norm,
     worst_by_array,
     worst_errors,
 )
-
-
-def outputs(request: Request, got: Arrays, expected: Arrays) -> ByArray:
-    return {name: errors(got[name], expected[name]) for name in expected if name.partition(".")[0] in OUTPUTS}
-
-
-def loss(request: Request, got: Arrays, expected: Arrays) -> ByArray:
-    return {"loss": errors(got["loss"], expected["loss"])}
-
-
-def gradients(request: Request, got: Arrays, expected: Arrays) -> ByArray:
-    """Compare gradients; where all vanish, as a saturated softmax's do, with the cotangent's size."""
-    cotangent = norm([request.arrays["cotangent"]]) if "cotangent" in request.arrays else 0.0
-    return gradient_errors(under("gradient", got), under("gradient", expected), cotangent)
-
-
-def update(request: Request, got: Arrays, expected: Arrays) -> ByArray:
-    """The change of the weights, not the weights: a small step must not hide behind a large weight."""
-    before, pair = under("weights", request.arrays), (got, expected)
-    changes = [{name: value - before[name] for name, value in under("weights", answer).items()} for answer in pair]
-    groups = {"weights": changes}
-    groups |= {slot: [under(f"slots.{slot}", answer) for answer in pair] for slot in ("m", "v", "momentum")}
-    return _together({slot: gradient_errors(ours, exact) for slot, (ours, exact) in groups.items() if exact})
-
-
-def training(request: Request, got: Arrays, expected: Arrays) -> ByArray:
-    return {"losses": errors(got["losses"], expected["losses"]), **update(request, got, expected)}
-
-
-def lived(request: Request, got: Arrays, expected: Arrays) -> ByArray:
-    """Compare each operation's gradients together, and all else by itself; tokens in float64 alone."""
-    kinds = ("losses", "logits", "weights") + (("tokens",) if request.dtype == "float64" else ())
-    found = {name: errors(got[name], value) for name, value in expected.items() if name.partition(".")[0] in kinds}
-    numbers = {name.split(".")[1] for name in expected if name.startswith("gradient.")}
-    groups = {f"gradient.{number}": [under(f"gradient.{number}", each) for each in (got, expected)] for number in numbers}
-    return found | _together({name: gradient_errors(ours, exact) for name, (ours, exact) in groups.items()})
-
-
-def _together(groups: Mapping[str, ByArray]) -> dict[str, Errors]:
-    return {f"{group}.{name}": found for group, arrays in groups.items() for name, found in arrays.items()}
-
-
-# What the ladder's rows measure of an answer.
-MEASURES: dict[str, Callable[[Request, Arrays, Arrays], ByArray]] = {
-    function.__name__: function for function in (outputs, loss, gradients, update, training, lived)
-}
-
+from .measures import MEASURES
+from .spread import Spread, quantiles, spread
 
 THROUGH_SLOPES = ("gradients", "training", "lived")  # what jumps where a ReLU's input crosses zero
 ATTEMPTS = 100  # draws of a case
@@ -126,6 +77,7 @@ class Comparison:
         self._draws = Draws(self._draw)
         self._lock = Lock()
         self._told: Comparison | None = None
+        self._own_quantiles: dict[str, list[float]] = {}  # by row: how NumPy's own errors in the dtype are spread
 
     def cells(self, backend: str) -> list[Cell]:
         return [Cell(row, self.case, self.dtype) for row in self.rows]
@@ -205,7 +157,10 @@ class Comparison:
         if self.redrawn:
             return self._telling._draws.with_copies(number)[number]
         if number == 0:
-            return _Draw(self._lost(self._asked), {row: {} for row in self.rows})
+            answer = reference.baseline(self._asked)
+            own = {row: quantiles(LADDER[row].measured, answer, self.expected) for row in self.rows}
+            self._own_quantiles = {row: found for row, found in own.items() if found}
+            return _Draw(self._errors(self._asked, answer), {row: {} for row in self.rows})
         copy = self.perturbed(number - 1)
         answer = reference.answer(copy)
         if self.judged_in not in PLAIN_DTYPES:  # there no backend may be off by what a last place moves
@@ -263,7 +218,13 @@ class Comparison:
         got = ask(self.request)
         check_answer(got, self.expected, self._asked.dtype)
         off = self.errors_of(got)
-        return [self._on_either_side(cell.row, off[cell.row], got).of(cell, backend) for cell in self.cells(backend)]
+        found = [self._on_either_side(cell.row, off[cell.row], got).of(cell, backend) for cell in self.cells(backend)]
+        return [replace(result, **self._spread(result.row, got)._asdict()) for result in found]
+
+    def _spread(self, row: str, got: Arrays) -> Spread:
+        """Say where the errors of an answer are; beside them NumPy's own, as far as its limits were made of them."""
+        told = self._telling if self.redrawn else self
+        return spread(LADDER[row].measured, got, self.expected, told._own_quantiles.get(row))
 
     def _on_either_side(self, row: str, off: ByArray, got: Arrays) -> Verdict:
         """Judge what fails in float32 again by the exact result on its side of ReLUs' kinks; limits stay as they are.

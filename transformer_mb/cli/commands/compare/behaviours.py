@@ -29,6 +29,7 @@ def command(
     accept: Annotated[bool, option("--accept", "Expect from now on what is measured here.")] = False,
     json_file: options.JsonFile = None,
     markdown: Annotated[Path | None, options.markdown("every fact with its meaning")] = None,
+    report: options.Report = None,
     force: options.Force = False,
     timeout: Annotated[float, options.timeout("answer")] = TIMEOUT,
 ) -> None:
@@ -43,6 +44,7 @@ def command(
     from ....compare.expectations import accept as expect
     from ....compare.expectations import check_acceptable, check_shared, earlier, standings
     from ....compare.records import read_facts, record
+    from ....compare.report_page import section_of
     from ....compare.survey import behaviours, chosen
 
     columns = parsed_columns(backends, ("float32",), device or [], python or [])
@@ -52,12 +54,12 @@ def command(
     table = None if against is None else earlier(read_facts(against))
     if table is not None:
         check_shared(table, [column.label for column in columns], [probe.name for probe in probes])
-    output = Output(json_file, markdown, force)
+    output = Output(json_file, markdown, force, report)
     output.check()
     facts = behaviours(columns, only, timeout=timeout)
     stand = standings(facts, table)
     show_standings(stand)
-    output.write(record(facts), lambda: document(facts))
+    output.write(record(facts), lambda: document(facts), lambda: [section_of(facts)])
     if accept:
         expect(stand)
     elif not all(one.holds for one in stand):

@@ -33,6 +33,7 @@ def command(
     data: Annotated[Path | None, option("--data", "SOURCE TAB TARGET lines; else the demo's corpus.")] = None,
     json_file: options.JsonFile = None,
     markdown: Annotated[Path | None, options.markdown("the tables")] = None,
+    report: options.Report = None,
     force: options.Force = False,
     timeout: Annotated[float, options.timeout("run")] = TIMEOUT,
 ) -> None:
@@ -42,13 +43,14 @@ def command(
     """
     from ....columns.options import parsed_columns
     from ....compare.training.job import built_in_job, job_of_file
+    from ....compare.training.report_page import section_of
     from ....compare.training.runs import runs
     from ....compare.training.runs_page import document
     from ....compare.training.verdicts import DIFFERENT
     from ....reports.output import Output
 
     columns, chosen = parsed_columns(backends, ("float32",)), parsed_seeds(seeds)
-    output = Output(json_file, markdown, force)
+    output = Output(json_file, markdown, force, report)
     output.check(data)
     found = runs(
         columns,
@@ -62,7 +64,7 @@ def command(
         progress=lambda run: print(f"{run.column}, seed {run.seed}: {run.user_seconds:.1f} s", file=sys.stderr, flush=True),
     )
     show_comparison(found)
-    output.write(found.to_dict(), lambda: document(found))
+    output.write(found.to_dict(), lambda: document(found), lambda: [section_of(found, found.curves())])
     if not native and DIFFERENT in map(found.verdict, found.columns):
         raise typer.Exit(1)
 

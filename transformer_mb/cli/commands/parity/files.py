@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ....reports.output import Output, each_written
+from ....reports.page.document import NAME
 from ... import options
 from ...options import option
 
@@ -36,7 +37,9 @@ class Files:
 
     json_file: options.JsonFile = None
     junit: Annotated[Path | None, option("--junit", "Write the cells as JUnit XML.")] = None
-    report: Annotated[Path | None, option("--report", "A folder for the drawn curves and the table as Markdown.")] = None
+    report: Annotated[
+        Path | None, option("--report", "A folder for a page (index.html), the table as Markdown and curves.")
+    ] = None
     dump: Annotated[Path | None, option("--dump", "A folder for inputs and outputs: one folder per model that failed.")] = None
 
     @property
@@ -51,8 +54,11 @@ class Files:
         from ....errors import ParityError
         from ....figures.style import require_matplotlib
         from ....files.whole_file import check_apart, check_writable
+        from ....reports.page import require_jinja
 
         self._check_names()
+        if self.report is not None:
+            require_jinja()
         for path in self.by_option.values():
             check_apart(path, (plan.selection.data,))
         if missed := [] if force else self._missed(plan):
@@ -74,7 +80,7 @@ class Files:
     def _missed(self, plan: Plan) -> list[tuple[str, Path]]:
         found = [(option, path) for option, path in self.by_option.items() if is_missed(path, EARLIER[option])]
         if self.report is not None and not (self.report / TABLE).exists():  # curves of ours lie beside a table
-            curves = [self.report / CURVES.format(dtype) for dtype in plan.free]
+            curves = [self.report / NAME, *(self.report / CURVES.format(dtype) for dtype in plan.free)]
             found += [("--report", path) for path in curves if path.exists()]
         return found
 
@@ -89,16 +95,19 @@ class Files:
 
     def write(self, outcome: Outcome, plan: Plan, settings: Mapping[str, Any]) -> None:
         from ....parity.report import markdown, to_json, write_junit
+        from ....parity.report_page import section
 
-        run = to_json(outcome, settings) if self.json_file or self.report else {}
+        run = to_json(outcome, settings, plan.free_running()) if self.json_file or self.report else {}
         with each_written() as attempt:
             attempt(lambda: Output(self.json_file).write(run))
             if (junit := self.junit) is not None:
                 attempt(lambda: write_junit(junit, outcome))
             if (report := self.report) is not None:
                 from ....files.whole_file import write_whole
+                from ....reports.page import write_page
 
                 attempt(lambda: write_whole(report / TABLE, markdown(run)))
+                attempt(lambda: write_page(report, [section(run)]))
                 attempt(lambda: self._draw(outcome, plan, report))
 
     def _draw(self, outcome: Outcome, plan: Plan, report: Path) -> None:

@@ -16,18 +16,27 @@ from ... import options
 from ...arguments import Command
 from ...options import argument, option
 
-# In the order of --help.
-FLAGS = (
-    *("data", "target", "fields", "columns", "bad_lines", "cache", "validation", "validation_target"),
-    *("tokenizer", "vocabulary", "target_vocabulary", "out", "init_from", "preset"),
-    *("num_hiddens", "ffn_num_hiddens", "num_layers", "num_heads", "dropout"),
-    *("epochs", "max_steps", "num_examples", "batch_size", "batch_tokens", "accumulate", "num_steps", "min_freq", "pipeline"),
-    *("optimizer", "learning_rate", "weight_decay", "schedule", "warmup_steps", "schedule_steps"),
-    *("plateau_factor", "plateau_patience", "clip_norm", "normalization", "label_smoothing"),
-    *("validate_every_steps", "validation_metric", "validation_lines", "validation_tokenize", "early_stopping"),
-    *("keep", "keep_best", "precision", "compile", "seed", "backend", "device", "dtype", "save_every", "save_every_steps"),
-    *("processes", "distributed", "shard", "log", "tensorboard", "loss_curve", "json_file", "resume", "force", "print_config"),
-)
+# In the order of --help, under headings of their own.
+PANELS = {
+    "Data": (
+        *("data", "target", "fields", "columns", "bad_lines", "num_examples", "cache", "validation", "validation_target"),
+        *("tokenizer", "vocabulary", "target_vocabulary", "min_freq", "pipeline"),
+    ),
+    "Model": ("preset", "num_hiddens", "ffn_num_hiddens", "num_layers", "num_heads", "dropout", "init_from"),
+    "Training": (
+        *("epochs", "max_steps", "batch_size", "batch_tokens", "accumulate", "num_steps"),
+        *("optimizer", "learning_rate", "weight_decay", "schedule", "warmup_steps", "schedule_steps"),
+        *("plateau_factor", "plateau_patience", "clip_norm", "normalization", "label_smoothing"),
+        *("validate_every_steps", "validation_metric", "validation_lines", "validation_tokenize", "early_stopping"),
+        *("precision", "compile", "seed", "backend", "device", "dtype"),
+    ),
+    "Output": (
+        *("out", "resume", "force", "keep", "keep_best", "save_every", "save_every_steps"),
+        *("log", "tensorboard", "loss_curve", "json_file", "print_config"),
+    ),
+    "Processes": ("processes", "distributed", "shard"),
+}
+PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 # The words of options that say it otherwise than a file's, or that a file has not.
 WORDS = {
     "data": DATA["source"],
@@ -71,7 +80,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     ]
     flags = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=False if _is_bool(name) else None, annotation=_annotation(name))
-        for name in FLAGS
+        for name in PANEL_OF
     ]
     command.__signature__ = Signature([*first, *flags])  # type: ignore[attr-defined]
     return command
@@ -99,7 +108,10 @@ def _annotation(name: str) -> Any:
 
 
 class TrainCommand(Command):
-    """Tells where a field is said that has no option."""
+    """Tells where a field is said that has no option, and shows its many options under headings."""
+
+    def panel(self, name: str) -> str:
+        return PANEL_OF.get(name, super().panel(name))
 
     def said_elsewhere(self, name: str) -> str:
         for table, fields in TABLES.items():

@@ -1,0 +1,26 @@
+"""The report of what is committed, with a sentence's attention: made once, by the command itself."""
+
+import json
+
+import pytest
+
+from browser import browser, visit  # noqa: F401
+from reports.records import ATTENTION, COMMITTED, RESULTS
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory):
+    """The path of the whole report's page."""
+    from transformer_mb.cli.main import main
+
+    folder = tmp_path_factory.mktemp("report")
+    lines = folder / "attention.jsonl"
+    lines.write_text(f"{json.dumps(ATTENTION)}\n{json.dumps({**ATTENTION, 'target': ['elle', 'est', '<eos>']})}\n")
+    files = [str(RESULTS / f"{name}.json") for name in COMMITTED]
+    assert main(["report", *files, str(lines), "--out", str(folder / "out")]) == 0
+    return folder / "out" / "index.html"
+
+
+@pytest.fixture(scope="session")
+def address(report):
+    return report.as_uri()

@@ -1,0 +1,35 @@
+"""Records that the tests make pages of: those that are committed, and small ones by hand."""
+
+import json
+from pathlib import Path
+
+from transformer_mb.parity.cells import FAILED, PASSED, ControlResult, Result
+from transformer_mb.parity.outcome import Difference, Outcome
+from transformer_mb.parity.report import to_json
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+COMMITTED = ("parity_cpu", "parity_NVIDIA_H200", "behaviours", "effects", "runs", "speed", "curves")
+ATTENTION = {
+    "source": ["he", "is", "tired", "<eos>"],
+    "target": ["il", "est", "<eos>"],
+    # Two layers of two heads: the first looks straight ahead, the second everywhere alike.
+    "weights": [
+        [[[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]], [[0.25] * 4] * 3],
+        [[[0.0, 0.0, 0.0, 1.0]] * 3, [[0.5, 0.5, 0.0, 0.0]] * 3],
+    ],
+}
+EVIL = "</script><img src=x onerror=alert(1)>"
+
+
+def failing_run():
+    """A matrix of one passed and one failed cell, whose words are no harmless text."""
+    results = [
+        Result("layer forward", "ffn relu", "float64", "torch", PASSED, "1e-16 by norm", 1e-16, 1e-12, 0.1),
+        Result("layer forward", EVIL, "float64", "torch", FAILED, "2e-3 by norm", 2e-3, 1e-12, 0.1),
+    ]
+    controls = [ControlResult("a moved epsilon", "layer forward", "ffn relu", "float64", "torch", True, "2e-3 by norm")]
+    greeting = {"torch": {"version": "2.13", "device": "cpu", "hardware": "x86_64"}}
+    cell = f"layer forward: {EVIL} [float64]"
+    tree = [Difference("torch", cell, "encoder", "encoder.blks.0: own 2e-3  <- first")]
+    outcome = Outcome(results, controls, {"torch": 2}, 2, 1.0, greeting, tree)
+    return json.loads(json.dumps(to_json(outcome, {"seed": 7, "job": "built-in corpus"})))

@@ -1,0 +1,161 @@
+"""The report in Debian's Chromium: narrow and wide, light and dark, by keyboard alone, with nothing asked of any network."""
+
+import re
+
+import pytest
+
+from browser import findings, overflows
+from reports.records import ATTENTION
+
+TABS = ("matrix", "matrix-2", "behaviours", "runs", "speed", "costs", "attention")
+CELL = "torch, layer forward: layer norm [float32]"
+WINDOWS = [(size, scheme) for size in ("phone", "wide") for scheme in ("light", "dark")]
+
+
+def panel(page):
+    return page.locator('section[role="tabpanel"]:visible')
+
+
+@pytest.mark.parametrize(("size", "scheme"), WINDOWS, ids=" ".join)
+def test_every_part_is_accessible_and_no_wider_than_its_window(size, scheme, visit, address):
+    page = visit(address, size, scheme)
+    for name in TABS:
+        page.locator(f"#tab-{name}").click()
+        assert panel(page).get_attribute("id") == name and overflows(page) <= 0, name
+        assert findings(page) == {}, name
+
+
+@pytest.mark.parametrize(("size", "scheme"), WINDOWS, ids=" ".join)
+def test_a_cell_in_full_is_accessible(size, scheme, visit, address):
+    page = visit(f"{address}#cell={CELL}", size, scheme)
+    assert page.locator("dialog h2").inner_text() == CELL
+    assert findings(page) == {} and overflows(page) <= 0
+
+
+def test_the_verdict_and_the_matrix_are_on_the_first_screen(visit, address):
+    page = visit(address)
+    assert "All that was judged holds." in page.title()
+    assert re.search(r"All [\d,]+ cells agree with the float64 reference", page.locator(".verdicts").inner_text())
+    assert page.locator("#matrix .figure").first.bounding_box()["y"] < 900
+
+
+def test_tabs_are_switched_by_arrows(visit, address):
+    page = visit(address)
+    page.keyboard.press("Tab")  # the links of the verdicts come first
+    page.locator("#tab-matrix").focus()
+    for name in (*TABS[1:], TABS[0]):
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("document.activeElement.id") == f"tab-{name}" and panel(page).get_attribute("id") == name
+    page.keyboard.press("End")
+    assert panel(page).get_attribute("id") == "attention" and page.url.endswith("#attention")
+
+
+def test_a_cell_is_filtered_opened_and_left_by_keyboard_alone(visit, address):
+    page = visit(address)
+    page.locator("#tab-matrix").focus()
+    for _ in range(3):  # over the panel to the filter
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.type") == "search":
+            break
+    page.keyboard.type("layer forward layer norm")
+    count = page.locator("#matrix .count").inner_text()
+    assert 0 < int(count.split()[0]) < 500, count
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.className").startswith("opener"):
+            break
+    assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "true"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    label = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    page.keyboard.press("Enter")
+    title = page.locator("dialog[open] h2").inner_text()
+    assert label.startswith(title) and "#cell=" in page.url
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0 and page.url.endswith("#matrix")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == label
+
+
+def test_a_row_opens_and_closes_by_keyboard(visit, address):
+    page = visit(address)
+    opener = page.locator("#matrix .opener").first
+    opener.focus()
+    before = page.locator("#matrix tr.case").count()
+    page.keyboard.press("Enter")
+    cases = page.locator("#matrix tr.case").count()
+    page.keyboard.press("Space")
+    assert before == 0 < cases and page.locator("#matrix tr.case").count() == 0
+
+
+def test_the_address_of_a_cell_opens_it_with_the_command_that_repeats_it(visit, address):
+    page = visit(f"{address}#cell={CELL}")
+    text = page.locator("dialog[open]").inner_text()
+    assert "transformer-mb parity --backends torch --seed" in text and "--cases 'layer forward: layer norm [float32]'" in text
+    assert "of the limit" in text and "Planted mistakes" in text
+    again = visit(page.url)
+    assert again.locator("dialog[open] h2").inner_text() == CELL
+
+
+def test_a_cell_of_the_second_matrix_has_an_address_too(visit, address):
+    page = visit(f"{address}#matrix-2")
+    page.locator("#matrix-2 .figure").first.click()
+    title = page.locator("dialog[open] h2").inner_text()
+    assert "#cell=matrix-2/" in page.url and visit(page.url).locator("dialog[open] h2").inner_text() == title
+
+
+def test_the_filters_leave_what_they_say(visit, address):
+    page = visit(address)
+    matrix = page.locator("#matrix")
+    matrix.get_by_label("Backend").select_option("jax")
+    matrix.get_by_label("Dtype").select_option("float64")
+    heads = matrix.locator("thead th").all_inner_texts()
+    assert heads[1:] == ["jax"] and all("float64" in text for text in matrix.locator(".opener").all_inner_texts())
+    matrix.get_by_label("Status").select_option("failed")
+    assert matrix.locator(".figure").count() == 0 and matrix.locator(".count").inner_text().startswith("0 of")
+
+
+def test_the_heat_map_switches_layer_and_head_by_keyboard(visit, address):
+    page = visit(f"{address}#attention")
+    weights = lambda: page.locator(".heat tbody tr").first.locator("td").all_inner_texts()  # noqa: E731
+    assert page.locator(".heat thead th").all_inner_texts() == ATTENTION["source"]
+    assert weights() == [".25", ".25", "0", ".50"]  # the mean of the second layer's heads
+    page.locator('input[name="attention-head"]:checked').focus()
+    page.keyboard.press("ArrowRight")
+    assert weights() == ["0", "0", "0", "1.00"]
+    page.locator('input[name="attention-layer"]:checked').focus()
+    page.keyboard.press("ArrowLeft")
+    assert weights() == ["1.00", "0", "0", "0"]
+    page.get_by_label("Sentence").select_option("1")
+    assert page.locator(".heat tbody th").first.inner_text() == "elle"
+
+
+def test_behaviours_are_sorted_by_effect_and_open_to_what_they_mean(visit, address):
+    page = visit(f"{address}#behaviours")
+    first = page.locator(".fact").first
+    assert "SGD learning rate" in first.inner_text()  # the largest of docs/EFFECTS.md
+    first.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert "moves the loss by −6.84" in first.locator(".more").inner_text()
+    page.locator("#behaviours").get_by_label("Search").fill("layer norm epsilon")
+    names = page.locator("#behaviours .fact b").all_inner_texts()
+    assert "layer norm epsilon" in names and len(names) < 10
+
+
+def test_on_paper_every_part_is_there(visit, address):
+    page = visit(address)
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.locator('section[role="tabpanel"]:visible').count() == len(TABS)
+    assert page.locator(".tools:visible").count() == 0
+
+
+def test_without_its_script_the_page_says_what_came_out(visit, address):
+    page = visit(address, java_script_enabled=False)
+    text = page.locator("body").inner_text()
+    assert "All that was judged holds." in text and "which this browser does not run" in text
+
+
+@pytest.mark.long
+def test_the_first_screen_is_there_within_a_second(visit, address):
+    """The best of three: other tests share the processors."""
+    assert min(int(visit(address).locator("html").get_attribute("data-ready")) for _ in range(3)) <= 1000

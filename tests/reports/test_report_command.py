@@ -1,0 +1,117 @@
+"""``transformer-mb report``, and what becomes of records that hold anything."""
+
+import base64
+import json
+import re
+import zlib
+
+import pytest
+
+from reports.records import ATTENTION, COMMITTED, EVIL, RESULTS, failing_run
+from transformer_mb.errors import PictureError
+from transformer_mb.parity.report_page import section
+from transformer_mb.reports.page import Section, page_text, write_page
+from transformer_mb.reports.page.attention import attention_section
+
+MOST = 5_000_000  # bytes of the whole page
+
+
+def data(page):
+    """The sections that a page holds."""
+    packed = re.search(r'id="data">([^<]*)<', page)[1]
+    return json.loads(zlib.decompress(base64.b64decode(packed)))["sections"]
+
+
+def test_the_whole_committed_matrix_with_behaviours_and_runs_is_one_small_file(report):
+    assert 100_000 < report.stat().st_size <= MOST
+    kinds = [one["kind"] for one in data(report.read_text())]
+    assert kinds == ["matrix", "matrix", "behaviours", "runs", "speed", "costs", "attention"]
+
+
+def test_every_committed_cell_is_in_the_page(report):
+    found = data(report.read_text())[0]["data"]
+    run = json.loads((RESULTS / "parity_cpu.json").read_text())
+    names = found["names"]
+    cells = {
+        (names["row"][one[0]], names["case"][one[1]], names["dtype"][one[2]], names["backend"][one[3]])
+        for one in found["cells"]
+    }
+    assert cells == {(one["row"], one["case"], one["dtype"], one["backend"]) for one in run["results"]}
+    assert len(found["controls"]) == run["controls"]["planted"]
+
+
+def test_a_page_loads_nothing_and_its_policy_permits_only_its_own_script_and_style(report):
+    text = report.read_text()
+    assert "default-src 'none'" in text and "unsafe" not in text
+    markup = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", text, flags=re.DOTALL)
+    assert not re.search(r'(src|href)="(?!#|data:,)', markup) and " style=" not in markup and "onclick" not in markup
+
+
+def test_a_failed_cell_makes_the_verdict_and_has_its_tree():
+    found = section(failing_run())
+    assert found.holds is False and found.sentence == "1 of 2 cells failed; 1 of 1 planted mistake were caught."
+    page = page_text([found])
+    assert "<title>Not all that was judged holds." in page
+    assert data(page)[0]["data"]["trees"] == {f"torch, layer forward: {EVIL} [float64]": "encoder.blks.0: own 2e-3  <- first"}
+
+
+def test_words_of_a_record_are_text_and_never_markup(visit, tmp_path):
+    page = visit(write_page(tmp_path, [section(failing_run())]).as_uri())
+    assert page.locator("img").count() == 0
+    page.locator(".figure.failed").first.click()
+    assert EVIL in page.locator("dialog h2").inner_text()
+    assert "own 2e-3" in page.locator("pre.tree").inner_text()
+    page.get_by_role("button", name="Farther").click()
+    assert "ffn relu" in page.locator("dialog h2").inner_text()
+
+
+def test_a_file_that_is_no_result_is_refused_by_name_and_nothing_is_written(fails, tmp_path):
+    wrong = tmp_path / "wrong.json"
+    for text, words in (("{", "wrong.json must be JSON"), ('{"a": 1}', "got other JSON"), ("[]", "got other JSON")):
+        wrong.write_text(text)
+        assert words in fails("report", wrong, "--out", tmp_path / "out") and not (tmp_path / "out").exists()
+
+
+def test_a_damaged_record_is_refused_with_what_is_wrong_in_it(fails, tmp_path):
+    for damage, words in (
+        (lambda run: run["results"][0].pop("dtype"), "results, number 1, must have dtype"),
+        (lambda run: run.update(failed="none"), "failed of the file must be a whole number"),
+    ):
+        run = failing_run()
+        damage(run)
+        (tmp_path / "run.json").write_text(json.dumps(run))
+        assert words in fails("report", tmp_path / "run.json", "--out", tmp_path / "out")
+    (tmp_path / "lines.jsonl").write_text(json.dumps({**ATTENTION, "target": ["il"]}))
+    assert "the weights of line 1 must be [layers, heads, 1, 4]" in fails("report", tmp_path / "lines.jsonl", "--out", tmp_path)
+
+
+def test_effects_alone_have_nothing_to_order(fails, tmp_path):
+    assert "must come with what compare behaviours wrote" in fails(
+        "report", RESULTS / "effects.json", "--out", tmp_path / "out"
+    )
+
+
+def test_an_earlier_page_is_replaced_with_force_alone(cli, fails, tmp_path):
+    lines = tmp_path / "attention.jsonl"
+    lines.write_text(json.dumps(ATTENTION))
+    assert cli("report", lines, "--out", tmp_path / "out").status == 0
+    assert "--force" in fails("report", lines, "--out", tmp_path / "out")
+    assert cli("report", lines, "--out", tmp_path / "out", "--force").status == 0
+
+
+def test_without_jinja_the_install_line_is_told(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+    with pytest.raises(PictureError, match="pip install .*jinja2"):
+        page_text([Section("attention", "Attention", "One.", {})])
+
+
+def test_attention_of_a_line_without_tokens_is_left_out():
+    empty = {"source": [], "target": [], "weights": []}
+    assert len(attention_section([empty, ATTENTION]).data["sentences"]) == 1
+    with pytest.raises(ValueError, match="there must be a sentence"):
+        attention_section([empty])
+
+
+@pytest.mark.parametrize("name", [name for name in COMMITTED if name != "effects"])
+def test_each_committed_record_makes_a_page_by_itself(name, cli, tmp_path):
+    assert cli("report", RESULTS / f"{name}.json", "--out", tmp_path / "out").status == 0

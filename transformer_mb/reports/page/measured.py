@@ -1,0 +1,95 @@
+"""Speed against its targets and the cost of a token, as tabs of the report: what ``benchmarks/`` writes as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+from ...files.typed_record import check_record
+from ...printable import counted
+from .section import Section
+
+
+class Row(TypedDict):
+    """What is read of a row of ``benchmarks/bench.py``; it holds more."""
+
+    title: str
+    ours: str
+    peer: str
+
+
+class Side(TypedDict):
+    """Of one side: the median over the rounds, then the lowest and the highest."""
+
+    tokens_per_s: list[float]
+    ratio: list[float]
+    memory_MiB: float
+
+
+class Point(TypedDict):
+    """What is read of a point of ``benchmarks/curves.py``: what one backend took, at the common point moved along one axis."""
+
+    backend: str
+    work: str
+    axis: str | None
+    value: int | None
+    seconds: float
+    tokens: int
+
+
+def speed_section(content: Mapping[str, Any]) -> Section:
+    """Return the tab of ours beside other implementations. Raises ValueError for a record that is none."""
+    rows = []
+    for number, row in enumerate(content["rows"], 1):
+        check_record(Row, row, f"row {number}", others=True)
+        if "failed" not in row:
+            for side in ("ours_measured", "peer_measured"):
+                check_record(Side, row.get(side), f"{side} of row {number}", others=True)
+        rows.append({**row, "met": _met(row)})
+    judged = [row["met"] for row in rows if row["met"] is not None]
+    return Section(
+        kind="speed",
+        title="Speed",
+        sentence=f"{sum(judged)} of {counted(len(judged), 'target')} are met, in {counted(len(rows), 'comparison')}.",
+        facts=_machine(content),
+        data={"rows": rows},
+    )
+
+
+def _met(row: Mapping[str, Any]) -> bool | None:
+    """Tell whether a row reaches its target: a ratio, tokens per second, or a share of the rate of products."""
+    if "target" not in row or "failed" in row:
+        return None
+    measured = row["ours_measured"]
+    figures = {"tokens/s": measured["tokens_per_s"][0], "products": row.get("share")}
+    reached = figures.get(row.get("of"), measured["ratio"][0])
+    return reached is not None and bool(reached >= row["target"])
+
+
+def costs_section(content: Mapping[str, Any]) -> Section:
+    """Return the tab of what a token costs each backend. Raises ValueError for a record that is none."""
+    for number, point in enumerate(content["results"], 1):
+        if "failed" not in point:
+            check_record(Point, point, f"point {number}", others=True)
+    points = [{name: point[name] for name in Point.__annotations__} for point in content["results"] if "failed" not in point]
+    axes = dict.fromkeys(point["axis"] for point in points if point["axis"])
+    return Section(
+        kind="costs",
+        title="Costs",
+        sentence=f"What a token costs each backend, along {', '.join(axes)}.",
+        facts=_machine(content),
+        data={"points": points, "common": content.get("point", {})},
+    )
+
+
+def _machine(content: Mapping[str, Any]) -> dict[str, str]:
+    known = content.get("machine")
+    machine = known if isinstance(known, dict) else {}
+    facts = {
+        "Processor": machine.get("processor"),
+        "Processors": machine.get("processors"),
+        "Float32 products, GFLOP/s": machine.get("float32_GFLOP_per_s"),
+        "Memory, GB/s": machine.get("memory_GB_per_s"),
+        "Python": machine.get("python"),
+    }
+    return {label: str(value) for label, value in facts.items() if value is not None}
