@@ -89,6 +89,17 @@ def test_the_help_of_train_shows_defaults_and_values_as_they_are_given(cli):
     assert all(words in text for words in ("adam, adamw or sgd.", "loss, bleu or chrf:", *defaults))
 
 
+def test_the_help_of_train_has_its_options_under_headings_of_their_own(cli):
+    from transformer_mb.cli.commands.train.flags import PANELS
+
+    text = cli("train", "--help").out
+    headings = [line.rstrip(":") for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert headings == ["Arguments", *PANELS] == ["Arguments", "Data", "Model", "Training", "Output", "Processes"]
+    data, _, rest = text.partition("\nModel:")
+    assert "--data PATH" in data and "--num-heads" in rest.partition("\nTraining:")[0] and "--out PATH" not in data
+    assert max(map(len, text.splitlines())) <= 80
+
+
 # Options given twice, and fields of a file asked for as options.
 
 

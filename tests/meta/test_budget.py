@@ -47,6 +47,7 @@ ROOMS = {
     "tests/parity": (5_156, 60),
     "tests/porting": (8_183, 57),
     "tests/reference": (672, 5),
+    "tests/reports": (300, 5),
     "tests/tools": (336, 3),
     "tools": (2_140, 16),
     "benchmarks": (3_046, 35),

@@ -124,10 +124,10 @@ def table(results: Sequence[Result], backends: Sequence[str], by_case: bool = Fa
     from rich.text import Text
 
     rows = Table(title="Parity: worst error by row", title_justify="left", box=box.SIMPLE_HEAD, padding=0)
-    # In a narrow terminal the names of rows go on in the next line, and no figure is broken.
+    # In a narrow terminal the names of rows go on in the next line, as the counts of failures do, and no figure is broken.
     rows.add_column("row", overflow="fold")
     for head, least in (("dtype", WIDEST_DTYPE), ("cells", 5), *((backend, WIDEST_FIGURE) for backend in backends)):
-        rows.add_column(head, min_width=max(least, len(head)), overflow="fold")
+        rows.add_column(head, width=max(least, len(head)), overflow="fold")
     for (name, dtype), cells in _grouped([vars(result) for result in results], by_case).items():
         columns = _columns(cells, backends)
         styled = [Text(text, style="red" if text.endswith("failed)") else "") for text in columns]

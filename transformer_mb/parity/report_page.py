@@ -98,7 +98,7 @@ def _data(run: Mapping[str, Any]) -> dict[str, Any]:
     names["backend"] = list(dict.fromkeys([*run["versions"], *names["backend"]]))
     numbers = {name: {one: number for number, one in enumerate(listed)} for name, listed in names.items()}
     cells = [[*(numbers[name][one[name]] for name in CELL), *(one.get(name) for name in FIGURES)] for one in results]
-    found = {(one[0], one[1], one[2], one[3]): number for number, one in enumerate(cells)}
+    found = {tuple(one[:4]): number for number, one in enumerate(cells)}
     return {
         "names": names,
         "sentences": {name: LADDER[name].sentence for name in names["row"] if name in LADDER},

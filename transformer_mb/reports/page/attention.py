@@ -23,7 +23,8 @@ class Sentence(TypedDict):
 
 def attention_section(lines: Iterable[Any]) -> Section:
     """Return the tab of some sentences. Raises ValueError for lines that are none."""
-    sentences, left = [], 0
+    sentences: list[dict[str, Any]] = []
+    left = 0
     for number, line in enumerate(lines, 1):
         check_record(Sentence, line, f"line {number}")
         if not line["source"]:

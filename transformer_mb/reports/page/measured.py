@@ -62,7 +62,7 @@ def _met(row: Mapping[str, Any]) -> bool | None:
         return None
     measured = row["ours_measured"]
     figures = {"tokens/s": measured["tokens_per_s"][0], "products": row.get("share")}
-    reached = figures.get(row.get("of"), measured["ratio"][0])
+    reached = figures.get(str(row.get("of")), measured["ratio"][0])
     return reached is not None and bool(reached >= row["target"])
 
 
