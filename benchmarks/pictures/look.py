@@ -1,4 +1,4 @@
-"""What the pictures share: a figure without a window, and the same color and dashes for a backend in all of them."""
+"""The common look of the pictures: a figure without a window, and the same color and dashes for a backend in all of them."""
 
 from __future__ import annotations
 

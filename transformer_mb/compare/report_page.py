@@ -1,4 +1,4 @@
-"""What frameworks do by default, as a tab of the report: the facts that move a training most come first."""
+"""The defaults of frameworks as a tab of the report: the facts that move a training most come first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .words import NONE, by_probe, by_value, value_text
 
 
 class Moved(TypedDict):
-    """How far a swapped default moves the loss, in units of the seeds' standard deviation."""
+    """The move of the loss by a swapped default, in units of the seeds' standard deviation."""
 
     mean: float
     low: float
@@ -24,7 +24,7 @@ class Moved(TypedDict):
 
 
 class Effect(TypedDict):
-    """What is read of a swap that ``compare effects --json`` wrote; it holds more."""
+    """The fields that are read of a swap in what ``compare effects --json`` wrote; it holds more."""
 
     name: str
     probes: list[str]

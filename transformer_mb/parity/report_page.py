@@ -18,7 +18,7 @@ FIGURES = ("error", "limit", "limit_by_norm", "seconds", "near_ties", "reason")
 
 
 class Run(TypedDict):
-    """What is read of a run's record; it holds more."""
+    """The fields that are read of a run's record; it holds more."""
 
     cells: int
     planned: int

@@ -1,4 +1,4 @@
-"""What a row of the ladder measures of an answer: the errors of its arrays, by what they are."""
+"""The measures of an answer by row of the ladder: the errors of its arrays, by what they are."""
 
 from __future__ import annotations
 

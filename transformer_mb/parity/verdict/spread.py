@@ -1,4 +1,4 @@
-"""Where the errors of an answer are: the number that is furthest off, and how those of all numbers are spread.
+"""The place and the spread of an answer's errors: the number that is furthest off, and quantiles over all numbers.
 
 Beside them stand NumPy's own in the same dtype: those of rounding are spread alike, and a mistake in a part of an array is not.
 """
@@ -18,7 +18,7 @@ AT = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)  # shares of the numbers
 
 
 class Spread(NamedTuple):
-    """What a result holds of it; nothing for rows whose arrays are none of outputs, losses and gradients.
+    """The fields of a result; empty for rows whose arrays are none of outputs, losses and gradients.
 
     worst: a sentence. quantiles: ``own`` and, as far as its limit was made of them, NumPy's: errors at ``AT``.
     """

@@ -11,7 +11,7 @@ from .section import Section
 
 
 class Row(TypedDict):
-    """What is read of a row of ``benchmarks/bench.py``; it holds more."""
+    """The fields that are read of a row of ``benchmarks/bench.py``; it holds more."""
 
     title: str
     ours: str
@@ -19,7 +19,7 @@ class Row(TypedDict):
 
 
 class Side(TypedDict):
-    """Of one side: the median over the rounds, then the lowest and the highest."""
+    """The figures of one side: the median over the rounds, then the lowest and the highest."""
 
     tokens_per_s: list[float]
     ratio: list[float]
@@ -27,7 +27,7 @@ class Side(TypedDict):
 
 
 class Point(TypedDict):
-    """What is read of a point of ``benchmarks/curves.py``: what one backend took, at the common point moved along one axis."""
+    """The fields that are read of a point of ``benchmarks/curves.py``: the common point, moved along one axis."""
 
     backend: str
     work: str
