@@ -7,7 +7,7 @@ import pytest
 from browser import findings, overflows
 from reports.records import ATTENTION
 
-TABS = ("matrix", "matrix-2", "behaviours", "runs", "speed", "costs", "attention")
+TABS = ("matrix", "matrix-2", "behaviours", "effects", "runs", "speed", "costs", "attention")
 CELL = "torch, layer forward: layer norm [float32]"
 WINDOWS = [(size, scheme) for size in ("phone", "wide") for scheme in ("light", "dark")]
 

@@ -25,7 +25,7 @@ def data(page):
 def test_the_whole_committed_matrix_with_behaviours_and_runs_is_one_small_file(report):
     assert 100_000 < report.stat().st_size <= MOST
     kinds = [one["kind"] for one in data(report.read_text())]
-    assert kinds == ["matrix", "matrix", "behaviours", "runs", "speed", "costs", "attention"]
+    assert kinds == ["matrix", "matrix", "behaviours", "tables", "runs", "speed", "costs", "attention"]
 
 
 def test_every_committed_cell_is_in_the_page(report):
@@ -85,12 +85,6 @@ def test_a_damaged_record_is_refused_with_what_is_wrong_in_it(fails, tmp_path):
     assert "the weights of line 1 must be [layers, heads, 1, 4]" in fails("report", tmp_path / "lines.jsonl", "--out", tmp_path)
 
 
-def test_effects_alone_have_nothing_to_order(fails, tmp_path):
-    assert "must come with what compare behaviours wrote" in fails(
-        "report", RESULTS / "effects.json", "--out", tmp_path / "out"
-    )
-
-
 def test_an_earlier_page_is_replaced_with_force_alone(cli, fails, tmp_path):
     lines = tmp_path / "attention.jsonl"
     lines.write_text(json.dumps(ATTENTION))
@@ -112,6 +106,6 @@ def test_attention_of_a_line_without_tokens_is_left_out():
         attention_section([empty])
 
 
-@pytest.mark.parametrize("name", [name for name in COMMITTED if name != "effects"])
+@pytest.mark.parametrize("name", [*COMMITTED, "versions_jax"])
 def test_each_committed_record_makes_a_page_by_itself(name, cli, tmp_path):
     assert cli("report", RESULTS / f"{name}.json", "--out", tmp_path / "out").status == 0

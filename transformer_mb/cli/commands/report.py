@@ -18,6 +18,7 @@ NAME = "report"
 # A file by what it holds: its kind, the names that it has, and the command that writes it.
 KINDS = {
     "parity": (("results", "control_results", "bisections"), "parity --json"),
+    "versions": (("versions", "behaviours"), "compare versions --json"),
     "behaviours": (("behaviours",), "compare behaviours --json"),
     "effects": (("effects", "steps", "backend"), "compare effects --json"),
     "runs": (("job", "lines", "costs", "runs"), "compare runs --json"),
@@ -34,8 +35,8 @@ def command(
 ) -> None:
     """Join results into one page for a browser, which needs nothing else: no network, no server, no second file.
 
-    FILE may be what `parity`, `compare behaviours`, `compare effects` and `compare runs` write with --json, the lines of
-    `translate --attention FILE.jsonl`, and the speeds and costs that benchmarks/ writes.
+    FILE may be what `parity` and the commands of `compare` write with --json, the lines of `translate --attention FILE.jsonl`,
+    and the speeds and costs that benchmarks/ writes.
     """
     output = Output(None, force=force, report=out)
     output.check(*files)
@@ -68,39 +69,39 @@ def recognized(path: Path) -> tuple[str, Any]:
 
 
 def sections(files: list[tuple[Path, str, Any]]) -> Iterator[Section]:
-    """Yield a section per file, in the order of ``KINDS``; effects order the behaviours, and need them.
+    """Yield the sections of files in the order of ``makers_of``; effects order the behaviours beside them.
 
     Raises ConfigError for a file whose record is damaged.
     """
     from ...errors import ConfigError
 
-    effects = next((content for _, kind, content in files if kind == "effects"), None)
-    if effects is not None and not any(kind == "behaviours" for _, kind, _ in files):
-        raise ConfigError("The effects of defaults must come with what compare behaviours wrote, got them alone.")
-    makers = makers_of(effects)
+    makers = makers_of(next((content for _, kind, content in files if kind == "effects"), None))
     for kind in makers:
         for path, own, content in files:
             if own == kind:
                 try:
-                    yield makers[kind](content)
+                    yield from makers[kind](content)
                 except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
                     words = f"{path} must be what {KINDS[kind][1]} writes, got other JSON, in which this is missing or wrong"
                     raise ConfigError(f"{words}: {error}.") from None
 
 
-def makers_of(effects: Any) -> Mapping[str, Callable[[Any], Section]]:
-    """Return by kind what makes a section of a record."""
+def makers_of(effects: Any) -> Mapping[str, Callable[[Any], list[Section]]]:
+    """Return by kind what makes sections of a record."""
     from ...compare import report_page as behaviours
+    from ...compare.installed import report_page as versions
     from ...compare.training import report_page as runs
     from ...parity import report_page as parity
     from ...reports.page.attention import attention_section
     from ...reports.page.measured import costs_section, speed_section
 
     return {
-        "parity": parity.section,
-        "behaviours": lambda content: behaviours.section(content, effects),
-        "runs": runs.section,
-        "speed": speed_section,
-        "costs": costs_section,
-        "attention": attention_section,
+        "parity": lambda run: [parity.section(run)],
+        "behaviours": lambda content: [behaviours.section(content, effects)],
+        "effects": lambda content: [runs.effects_section(content)],
+        "runs": lambda content: [runs.section(content)],
+        "versions": versions.sections,
+        "speed": lambda content: [speed_section(content)],
+        "costs": lambda content: [costs_section(content)],
+        "attention": lambda lines: [attention_section(lines)],
     }

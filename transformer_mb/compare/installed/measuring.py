@@ -129,7 +129,12 @@ def record(comparison: Versions) -> dict[str, Any]:
 
 
 def read_versions(path: Path) -> Versions:
-    return read_record(path, "versions", lambda content: Versions(_versions(content), tuple(facts_of(content))))
+    return read_record(path, "versions", versions_of)
+
+
+def versions_of(content: Any) -> Versions:
+    """Return the comparison that ``record`` wrote; raises KeyError, TypeError or ValueError for other JSON."""
+    return Versions(_versions(content), tuple(facts_of(content)))
 
 
 def _versions(content: Any) -> tuple[Version, ...]:

@@ -136,10 +136,11 @@ def record(study: Study) -> dict[str, Any]:
 
 
 def read_study(path: Path) -> Study:
-    return read_record(path, "effects", _study)
+    return read_record(path, "effects", study_of)
 
 
-def _study(content: Any) -> Study:
+def study_of(content: Any) -> Study:
+    """Return the study that ``record`` wrote; raises KeyError, TypeError or ValueError for other JSON."""
     known = {swap.name: swap for swap in SWAPS}
 
     def found(one: dict[str, Any]) -> Found:

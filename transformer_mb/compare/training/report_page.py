@@ -1,4 +1,4 @@
-"""The same training on every backend, as a tab of the report: verdicts with their intervals, curves, costs, attribution."""
+"""Trainings as tabs of the report: the same one on every backend, and one with a default swapped."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from ...printable import counted
 from ...reports.page import Section
+from ...reports.page.tables import tables_section
 from .comparison import Comparison, comparison_of
+from .effects import Study, study_of, table
 from .runs_page import left_out, sentences
 from .verdicts import DIFFERENT, SAME
 
@@ -41,4 +44,20 @@ def section_of(found: Comparison, curves: Mapping[str, Any]) -> Section:
             "left_out": left_out(found),
             "curves": curves,
         },
+    )
+
+
+def effects_section(content: Any) -> Section:
+    """Return the tab of what ``compare effects --json`` wrote. Raises as ``study_of`` for a record that is none."""
+    return effects_section_of(study_of(content))
+
+
+def effects_section_of(study: Study) -> Section:
+    """Return the tab of a study of swapped defaults."""
+    bites = sum(map(study.bites, study.found))
+    return tables_section(
+        "Effects",
+        f"{counted(bites, 'swapped default')} of {len(study.found)} move the loss after {study.steps} steps more than rounding does.",
+        [table(study)],
+        {"Backend": f"{study.backend} {study.version}", "Seeds": str(len(study.seeds))},
     )

@@ -71,11 +71,12 @@ def packed(content: Any) -> str:
 
 
 def _named(sections: Sequence[Section]) -> dict[str, dict[str, Any]]:
-    """Return them by the fragment of their tabs: the kind, and from the second of a kind on its number."""
+    """Return them by the fragment of their tabs: the title, and from the second of a title on its number."""
     found: dict[str, dict[str, Any]] = {}
     for section in sections:
-        number = sum(one["kind"] == section.kind for one in found.values())
-        found[section.kind if not number else f"{section.kind}-{number + 1}"] = section.to_dict()
+        number = sum(one["title"] == section.title for one in found.values())
+        name = section.title.lower().replace(" ", "-")
+        found[name if not number else f"{name}-{number + 1}"] = section.to_dict()
     return found
 
 

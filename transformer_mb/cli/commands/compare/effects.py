@@ -26,20 +26,22 @@ def command(
     steps: Annotated[int, option("--steps", "Of each training.", min=1)] = STEPS,
     json_file: options.JsonFile = None,
     markdown: Annotated[Path | None, options.markdown("the tables")] = None,
+    report: options.Report = None,
     force: options.Force = False,
 ) -> None:
     """Swap each default that differs for another framework's, and train a small model with both: what bites comes first."""
     from ....compare.training.effects import chosen, effects, page, record
+    from ....compare.training.report_page import effects_section_of
     from ....registry import requested_name
     from ...counting import Counting
 
     chosen(only)
-    output = Output(json_file, markdown, force)
+    output = Output(json_file, markdown, force, report)
     output.check()
     with Counting() as counting:
         study = effects(seeds, only, requested_name(backend), steps, counting.tell)
     show_study(study)
-    output.write(record(study), lambda: page(study))
+    output.write(record(study), lambda: page(study), lambda: [effects_section_of(study)])
 
 
 def show_study(study: Study) -> None:

@@ -26,6 +26,7 @@ def command(
     cases: Annotated[str | None, option("--cases", "Cells of the parity matrix by id.")] = None,
     json_file: options.JsonFile = None,
     markdown: Annotated[Path | None, options.markdown("the tables")] = None,
+    report: options.Report = None,
     force: options.Force = False,
     timeout: Annotated[float, options.timeout("answer")] = TIMEOUT,
 ) -> None:
@@ -37,18 +38,19 @@ def command(
     from ....columns.options import parsed_columns
     from ....compare.installed.measuring import CELLS, check_columns, record, versions
     from ....compare.installed.page import page
+    from ....compare.installed.report_page import sections_of
     from ...counting import Counting
 
     given = [*(python or []), *(column for column in columns or [] if "=" in column)]
     labels = [column.partition("=")[0] for column in [*(columns or []), *(python or [])]]
     specs = parsed_columns([*(backends or []), *labels] or None, ("float32",), (), given)
     check_columns(specs)
-    output = Output(json_file, markdown, force)
+    output = Output(json_file, markdown, force, report)
     output.check()
     with Counting() as counting:
         comparison = versions(specs, only, cases or CELLS, timeout, counting.tell)
     show_versions(comparison)
-    output.write(record(comparison), lambda: page([comparison]))
+    output.write(record(comparison), lambda: page([comparison]), lambda: sections_of(comparison))
 
 
 def show_versions(comparison: Versions) -> None:

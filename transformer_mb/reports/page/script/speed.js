@@ -17,6 +17,10 @@ function drawSpeed(section, content) {
   }
 }
 
+function drawTables(section, content) {
+  content.append(...section.data.tables.map(({ title, head, rows, numbers }) => make("figure", {}, table(title || section.title, head, rows, numbers))));
+}
+
 const AXES = { length: "tokens in a sentence", tokens: "tokens in a batch", rows: "sentences at a time", width: "width", depth: "layers on each side", vocabulary: "words" };
 
 function drawCosts(section, content) {
