@@ -18,9 +18,7 @@ def sections(content: Any) -> list[Section]:
 
 def sections_of(comparison: Versions) -> list[Section]:
     """Return a tab with what differs and one with every fact."""
-    installed = {
-        one.label: ", ".join(f"{name} {version}" for name, version in one.packages.items()) for one in comparison.versions
-    }
+    installed = {one.label: ", ".join(map(" ".join, one.packages.items())) for one in comparison.versions}
     return [
         tables_section("Versions", f"{summary(comparison)}.", [table(comparison)], installed),
         section_of(comparison.facts),

@@ -57,7 +57,8 @@ def effects_section_of(study: Study) -> Section:
     bites = sum(map(study.bites, study.found))
     return tables_section(
         "Effects",
-        f"{counted(bites, 'swapped default')} of {len(study.found)} move the loss after {study.steps} steps more than rounding does.",
+        f"{bites} of {counted(len(study.found), 'swapped default')} move the loss after {study.steps} steps more than "
+        "rounding does.",
         [table(study)],
         {"Backend": f"{study.backend} {study.version}", "Seeds": str(len(study.seeds))},
     )
