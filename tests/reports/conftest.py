@@ -5,7 +5,7 @@ import json
 import pytest
 
 from browser import browser, visit  # noqa: F401
-from reports.records import ATTENTION, COMMITTED, RESULTS
+from reports.records import ATTENTION, CHECK, COMMITTED, RESULTS
 
 
 @pytest.fixture(scope="session")
@@ -16,8 +16,9 @@ def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     lines = folder / "attention.jsonl"
     lines.write_text(f"{json.dumps(ATTENTION)}\n{json.dumps({**ATTENTION, 'target': ['elle', 'est', '<eos>']})}\n")
+    (folder / "check.json").write_text(json.dumps(CHECK))
     files = [str(RESULTS / f"{name}.json") for name in COMMITTED]
-    assert main(["report", *files, str(lines), "--out", str(folder / "out")]) == 0
+    assert main(["report", *files, str(folder / "check.json"), str(lines), "--out", str(folder / "out")]) == 0
     return folder / "out" / "index.html"
 
 

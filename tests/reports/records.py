@@ -18,6 +18,45 @@ ATTENTION = {
         [[[0.0, 0.0, 0.0, 1.0]] * 3, [[0.5, 0.5, 0.0, 0.0]] * 3],
     ],
 }
+CHECK = {
+    "verdict": "different",
+    "reference": "torch TransformerEncoderLayer",
+    "candidate": "flax Block",
+    "draws": 3,
+    "figures": [
+        {"part": "output", "dtype": "float64", "passed": False, "error": 2e-3, "limit": 1e-11, "reason": "2e-3 by norm"},
+        {
+            "part": "gradient of x",
+            "dtype": "float64",
+            "passed": True,
+            "error": 1e-12,
+            "limit": 1e-10,
+            "reason": "1e-12 by norm",
+        },
+        {"part": "mask", "dtype": "float64", "passed": False, "error": None, "limit": None, "reason": "NaN on one side"},
+    ],
+    "planted": [{"what": "a weight transposed", "status": "caught"}, {"what": "a mask shifted", "status": "blind"}],
+    "steady": True,
+    "tree": {
+        "dtype": "float64",
+        "first": "norm1",
+        "course": "a jump at norm1",
+        "nodes": [
+            {"reference": "", "candidate": "", "number": 0, "forward": None, "backward": None, "inherited": 2e-3},
+            {
+                "reference": "norm1",
+                "candidate": "norm",
+                "number": 0,
+                "forward": {"passed": False, "reason": "own 2e-3"},
+                "backward": None,
+                "inherited": 1e-16,
+            },
+        ],
+    },
+    "notes": ["weaker: no float64"],
+    "processes": {"reference": {"version": "2.13.0", "python": "3.11"}, "candidate": {"version": "0.12"}},
+    "seconds": 3.5,
+}
 EVIL = "</script><img src=x onerror=alert(1)>"
 
 

@@ -7,7 +7,7 @@ import pytest
 from browser import findings, overflows
 from reports.records import ATTENTION
 
-TABS = ("matrix", "matrix-2", "behaviours", "effects", "runs", "speed", "costs", "attention")
+TABS = ("matrix", "matrix-2", "behaviours", "effects", "runs", "speed", "costs", "check", "attention")
 CELL = "torch, layer forward: layer norm [float32]"
 WINDOWS = [(size, scheme) for size in ("phone", "wide") for scheme in ("light", "dark")]
 
@@ -34,7 +34,7 @@ def test_a_cell_in_full_is_accessible(size, scheme, visit, address):
 
 def test_the_verdict_and_the_matrix_are_on_the_first_screen(visit, address):
     page = visit(address)
-    assert "All that was judged holds." in page.title()
+    assert "Not all that was judged holds." in page.title()
     assert re.search(r"All [\d,]+ cells agree with the float64 reference", page.locator(".verdicts").inner_text())
     assert page.locator("#matrix .figure").first.bounding_box()["y"] < 900
 
@@ -141,6 +141,13 @@ def test_behaviours_are_sorted_by_effect_and_open_to_what_they_mean(visit, addre
     assert "layer norm epsilon" in names and len(names) < 10
 
 
+def test_a_check_shows_the_first_module_that_is_wrong_and_what_went_unnoticed(visit, address):
+    text = visit(f"{address}#check").locator("#check").inner_text()
+    assert "flax Block differs from torch TransformerEncoderLayer, in 3 draws; 1 of 2 planted mistakes were caught." in text
+    assert "✗ norm1: forward own 2e-3; inherited 1.0e-16 ← the first that is wrong by itself" in text
+    assert "✗ went unnoticed" in text and "weaker: no float64" in text
+
+
 def test_on_paper_every_part_is_there(visit, address):
     page = visit(address)
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
@@ -152,7 +159,7 @@ def test_on_paper_every_part_is_there(visit, address):
 def test_without_its_script_the_page_says_what_came_out(visit, address):
     page = visit(address, java_script_enabled=False)
     text = page.locator("body").inner_text()
-    assert "All that was judged holds." in text and "which this browser does not run" in text
+    assert "Not all that was judged holds." in text and "which this browser does not run" in text
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@ from .section import Section
 
 NAME = "index.html"  # in the folder of a report
 # In this order: what a file uses stands in one before it.
-SCRIPTS = ("elements", "charts", "lines", "grid", "matrix", "cell", "behaviours", "runs", "speed", "attention", "page")
+SCRIPTS = ("elements", "charts", "lines", "grid", "matrix", "cell", "behaviours", "runs", "speed", "attention", "check", "page")
 JUDGED = {True: "All that was judged holds.", False: "Not all that was judged holds.", None: "Measured, with nothing to judge."}
 
 

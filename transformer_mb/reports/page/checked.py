@@ -1,0 +1,91 @@
+"""Checks of other people's layers as a tab of the report: what ``Report.to_dict`` of ``transformer_mb.check`` holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+from ...files.typed_record import check_record
+from ...printable import counted
+from .section import Section
+
+SENTENCES = {
+    "passed": "computes the same as",
+    "different": "differs from",
+    "blind": "is not shown to be the same, since planted mistakes went unnoticed, as",
+    "broken": "is not shown to be the same, since a change that cannot matter was called a mistake, as",
+}
+
+
+class Checked(TypedDict):
+    """The fields that are read of a check; it holds more."""
+
+    verdict: str
+    reference: str
+    candidate: str
+    draws: int
+    figures: list[Any]
+    planted: list[Any]
+    notes: list[str]
+    processes: dict[str, dict[str, Any]]
+    seconds: float
+
+
+class Figure(TypedDict):
+    """The worst of an array in a dtype; error and limit are null where they are no numbers."""
+
+    part: str
+    dtype: str
+    passed: bool
+    error: float | None
+    limit: float | None
+    reason: str
+
+
+class Plant(TypedDict):
+    """A planted mistake and its fate."""
+
+    what: str
+    status: str
+
+
+def check_section(content: Any) -> Section:
+    """Return the tab of one check. Raises ValueError for a record that is none."""
+    check_record(Checked, content, "the file", others=True)
+    for number, one in enumerate(content["figures"], 1):
+        check_record(Figure, one, f"figure {number}", others=True)
+    for number, one in enumerate(content["planted"], 1):
+        check_record(Plant, one, f"planted mistake {number}", others=True)
+    counts = [sum(one["status"] == status for one in content["planted"]) for status in ("caught", "blind")]
+    words = SENTENCES.get(content["verdict"], "is compared with")
+    caught = f"; {counts[0]} of {counted(sum(counts), 'planted mistake')} were caught" if sum(counts) else ""
+    told = f"{content['candidate']} {words} {content['reference']}, in {counted(content['draws'], 'draw')}{caught}."
+    return Section(
+        kind="check",
+        title="Check",
+        sentence=told,
+        holds=content["verdict"] == "passed",
+        facts={role: _process(greeting) for role, greeting in content["processes"].items()}
+        | {"Took": f"{content['seconds']:.1f} s"},
+        data={"figures": content["figures"], "planted": content["planted"], "notes": content["notes"], "tree": _tree(content)},
+    )
+
+
+def _process(greeting: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in greeting.items() if isinstance(value, str | int | float))
+
+
+def _tree(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the lines of the modules, how deep each lies, and where the first is wrong by itself."""
+    tree = content.get("tree")
+    if not isinstance(tree, dict):
+        return None
+    lines = []
+    for node in tree["nodes"]:
+        own = [f"{name} {one['reason']}" for name in ("forward", "backward") if (one := node.get(name))]
+        wrong = any((one := node.get(name)) and not one["passed"] for name in ("forward", "backward"))
+        depth = node["reference"].count(".") + 1 if node["reference"] else 0
+        inherited = f"; inherited {node['inherited']:.1e}" if node.get("inherited") is not None else ""
+        name = node["reference"] or "the whole"
+        lines.append({"depth": depth, "name": name, "text": f"{'; '.join(own)}{inherited}", "wrong": wrong})
+    return {"first": tree.get("first"), "course": tree.get("course") or "", "lines": lines}
