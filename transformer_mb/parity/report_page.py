@@ -49,7 +49,7 @@ def section(run: Any) -> Section:
     complete = not run["interrupted"] and 0 < run["cells"] == run["planned"] == len(run["results"])
     return Section(
         kind="matrix",
-        title="Matrix",
+        title=_title(run),
         sentence=sentence(run),
         holds=complete and not failed,
         facts=_facts(run),
@@ -68,6 +68,14 @@ def sentence(run: Mapping[str, Any]) -> str:
     if controls["planted"]:
         told += f"; {controls['caught']:,} of {counted(controls['planted'], 'planted mistake')} were caught"
     return ". ".join([told, *run["idle"], *([run["interrupted"]] if run["interrupted"] else [])]) + "."
+
+
+def _title(run: Mapping[str, Any]) -> str:
+    """Return the tab's title, with the name of a GPU that was among the devices."""
+    hardware = run.get("hardware")
+    names = hardware if isinstance(hardware, dict) else {}
+    gpus = dict.fromkeys(str(names.get(label)) for label, device in run["devices"].items() if device and device != "cpu")
+    return " ".join(["Matrix", *(["on", ", ".join(gpus)] if gpus else [])])
 
 
 def _facts(run: Mapping[str, Any]) -> dict[str, str]:

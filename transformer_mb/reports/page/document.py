@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Sequence
 from importlib.resources import files
@@ -75,7 +76,7 @@ def _named(sections: Sequence[Section]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for section in sections:
         number = sum(one["title"] == section.title for one in found.values())
-        name = section.title.lower().replace(" ", "-")
+        name = re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-")
         found[name if not number else f"{name}-{number + 1}"] = section.to_dict()
     return found
 

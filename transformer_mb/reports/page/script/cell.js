@@ -30,7 +30,7 @@ function cellDialog(section, byKey) {
   const back = () => history.replaceState(null, "", `#${tab}`);
   element.addEventListener("close", back);
   element.addEventListener("click", (event) => { if (event.target === element) element.close(); });
-  const prefix = tab === "matrix" ? "" : `${tab}/`;
+  const prefix = section.first ? "" : `${tab}/`;
 
   function show(cell) {
     current = cell;

@@ -16,6 +16,8 @@ async function begin() {
   state.textContent = "Unpacking the data …";
   const { sections } = await inflated(document.getElementById("data").textContent);
   state.remove();
+  const first = sections.find((one) => one.kind === "matrix");
+  if (first) first.first = true;
   const drawn = new Map();
   const drawSection = (panel) => {
     if (drawn.has(panel.id)) return;
@@ -40,11 +42,11 @@ async function begin() {
       other.click();
     });
   });
-  // #cell=torch, layer forward: ffn relu [float64], of the second matrix #cell=matrix-2/...
+  // #cell=torch, layer forward: ffn relu [float64], of another than the first matrix #cell=matrix-on-cuda/...
   const route = () => {
-    const given = /^#cell=(?:(matrix-\d+)\/)?(.*)$/.exec(location.hash);
+    const given = /^#cell=(?:([a-z\d-]+)\/)?(.*)$/.exec(location.hash);
     if (!given) return select(location.hash.slice(1));
-    const panel = select(given[1] || "matrix");
+    const panel = select(given[1] || first?.id);
     if (!drawn.get(panel.id).openCell?.(decodeURIComponent(given[2]))) {
       panel.querySelector(".count")?.append(` There is no cell ${decodeURIComponent(given[2])} here.`);
     }
