@@ -110,11 +110,11 @@ def test_a_cell_of_the_second_matrix_has_an_address_too(visit, address):
 def test_the_filters_leave_what_they_say(visit, address):
     page = visit(address)
     matrix = page.locator("#matrix")
-    matrix.get_by_label("Backend", exact=True).select_option("jax")
-    matrix.get_by_label("Dtype", exact=True).select_option("float64")
+    matrix.get_by_role("combobox", name="Backend", exact=True).select_option("jax")
+    matrix.get_by_role("combobox", name="Dtype", exact=True).select_option("float64")
     heads = matrix.locator("thead th").all_inner_texts()
     assert heads[1:] == ["jax"] and all("float64" in text for text in matrix.locator(".opener").all_inner_texts())
-    matrix.get_by_label("Status", exact=True).select_option("failed")
+    matrix.get_by_role("combobox", name="Status", exact=True).select_option("failed")
     assert matrix.locator(".figure").count() == 0 and matrix.locator(".count").inner_text().startswith("0 of")
 
 
