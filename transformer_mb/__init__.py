@@ -5,8 +5,9 @@ Names load on first use: importing this package imports no framework, and not ev
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from . import compare, data, errors, presets
@@ -25,21 +26,24 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Backend": "backend",
-    "Batches": "data.batching",
-    "Generator": "inference.generation",
-    "Sampling": "decoding.sampling",
-    "TransformerConfig": "config",
-    "Translator": "inference.translation",
-    "Vocabulary": "data.vocabulary",
-    "average": "checkpoint",
-    "get_backend": "registry",
-    "load": "checkpoint",
-    "port": "porting.port",
-    "save": "checkpoint",
-    "train": "training",
+    "average": ".checkpoint",
+    "Backend": ".backend",
+    "Batches": ".data.batching",
+    "compare": ".compare",
+    "data": ".data",
+    "errors": ".errors",
+    "Generator": ".inference.generation",
+    "get_backend": ".registry",
+    "load": ".checkpoint",
+    "port": ".porting.port",
+    "presets": ".presets",
+    "Sampling": ".decoding.sampling",
+    "save": ".checkpoint",
+    "train": ".training",
+    "TransformerConfig": ".config",
+    "Translator": ".inference.translation",
+    "Vocabulary": ".data.vocabulary",
 }
-_MODULES = ("compare", "data", "errors", "presets")
 __all__ = [
     "Backend",
     "Batches",
@@ -61,12 +65,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -9,11 +9,16 @@ from .built_in import BUILT_IN
 from .errors import BackendError
 
 
-@lru_cache(maxsize=256)  # asked for each call of a model
 def built_in_of(kind: type) -> frozenset[str]:
     """The built-in backends in whose modules a class, or one that it derives from, is defined."""
-    homes = [f"{ancestor.__module__}." for ancestor in kind.__mro__]
-    return frozenset(name for name, entry in BUILT_IN.items() if any(home.startswith(f"{entry.module}.") for home in homes))
+    return _built_in_of(tuple(ancestor.__module__ for ancestor in kind.__mro__))
+
+
+@lru_cache(maxsize=256)  # asked in each call of a model
+def _built_in_of(modules: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(
+        name for name, entry in BUILT_IN.items() if any(f"{home}.".startswith(f"{entry.module}.") for home in modules)
+    )
 
 
 def check_own(backend: Any, model: Any) -> None:

@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from ..columns.column import Column
@@ -46,9 +47,5 @@ __all__ = [
     "versions",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Load a name on first use: a worker imports its own side alone."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name], __name__), name)
+# A worker imports its own side alone.
+__getattr__ = lazy_names(__name__, _HOMES)
