@@ -10,10 +10,10 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 
 # By room: lines and files of Python at most. A room stands for its folders that are not listed themselves.
 ROOMS = {
-    "transformer_mb": (3_706, 35),
+    "transformer_mb": (3_733, 36),
     "transformer_mb/checkpoint": (776, 6),
     "transformer_mb/cli": (3_209, 37),
-    "transformer_mb/compare": (8_158, 83),
+    "transformer_mb/compare": (8_155, 83),
     "transformer_mb/data": (3_033, 20),
     "transformer_mb/decoding": (919, 11),
     "transformer_mb/distributed": (657, 6),
@@ -22,7 +22,7 @@ ROOMS = {
     "transformer_mb/inference": (1_087, 10),
     "transformer_mb/interface": (427, 3),
     "transformer_mb/machine": (231, 7),
-    "transformer_mb/parity": (8_946, 63),
+    "transformer_mb/parity": (8_943, 63),
     "transformer_mb/porting": (9_131, 75),
     "transformer_mb/columns": (739, 10),
     "transformer_mb/reports": (620, 11),
