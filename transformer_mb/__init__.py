@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from . import compare, data, errors, presets
+    from . import check, compare, data, errors, presets
     from .backend import Backend
     from .checkpoint import average, load, save
     from .config import TransformerConfig
@@ -29,6 +29,7 @@ _HOMES = {
     "average": ".checkpoint",
     "Backend": ".backend",
     "Batches": ".data.batching",
+    "check": ".check",
     "compare": ".compare",
     "data": ".data",
     "errors": ".errors",
@@ -53,6 +54,7 @@ __all__ = [
     "Translator",
     "Vocabulary",
     "average",
+    "check",
     "compare",
     "data",
     "errors",

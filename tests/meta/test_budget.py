@@ -11,6 +11,7 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 # By room: lines and files of Python at most. A room stands for its folders that are not listed themselves.
 ROOMS = {
     "transformer_mb": (3_733, 36),
+    "transformer_mb/check": (2_500, 30),
     "transformer_mb/checkpoint": (776, 6),
     "transformer_mb/cli": (3_209, 37),
     "transformer_mb/compare": (8_155, 83),
@@ -35,6 +36,7 @@ ROOMS = {
     "backends/tensorflow": (2_438, 21),
     "backends/torch": (2_395, 29),
     "tests": (656, 7),
+    "tests/check": (500, 10),
     "tests/cli": (2_711, 16),
     "tests/compare": (2_154, 21),
     "tests/conformance": (3_787, 35),

@@ -12,6 +12,7 @@ import typer
 FOLDER = Path(__file__).parent / "frozen"
 PUBLIC = (
     "transformer_mb",
+    "transformer_mb.check",
     "transformer_mb.checkpoint",
     "transformer_mb.compare",
     "transformer_mb.data",

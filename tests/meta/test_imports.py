@@ -19,7 +19,7 @@ def imported_by(code):
     return set(done.stdout.split("\n")[-2].split())
 
 
-@pytest.mark.parametrize("package", ["transformer_mb", "transformer_mb.compare"])
+@pytest.mark.parametrize("package", ["transformer_mb", "transformer_mb.check", "transformer_mb.compare"])
 def test_the_package_imports_no_framework_and_no_numpy(package):
     found = imported_by(f"import {package}")
     assert "transformer_mb" in found
@@ -42,7 +42,12 @@ except SystemExit as end:
 OURS = sorted(path.relative_to(ROOT) for path in (ROOT / "transformer_mb").rglob("*.py"))
 # What each framework does by its own means; a worker that holds one framework imports its modules alone.
 BUILT_INS = Path("transformer_mb/compare/builtins")
-NEUTRAL = [path for path in OURS if BUILT_INS not in path.parent.parents]
+# How a subject of a check is built and called in each framework; its process holds that framework alone.
+ADAPTERS = Path("transformer_mb/check/adapters")
+ADAPTED = {"flax": "jax", "linen": "jax", "keras": "keras", "gluon": "mxnet"}  # else by the framework's own name
+NOT_OF_A_FRAMEWORK = ("__init__", "adapter", "numpy")
+ADAPTER_FILES = [path for path in OURS if path.parent == ADAPTERS and path.stem not in NOT_OF_A_FRAMEWORK]
+NEUTRAL = [path for path in OURS if BUILT_INS not in path.parent.parents and path not in ADAPTER_FILES]
 # Foreign code that is started as a process of its own; its functions import frameworks, its modules import none.
 PORTING = Path("transformer_mb/porting")
 FOREIGN = {PORTING / "formats/native_loaders", PORTING / "proof/reference_runs"}
@@ -86,9 +91,10 @@ def test_nothing_neutral_names_a_backend(path):
 
 
 HEIGHTS = {
-    "transformer_mb.__init__": 4,  # the front door names what is above it, and imports it on first use
-    "transformer_mb.__main__": 4,
-    "transformer_mb.cli": 3,
+    "transformer_mb.__init__": 5,  # the front door names what is above it, and imports it on first use
+    "transformer_mb.__main__": 5,
+    "transformer_mb.cli": 4,
+    "transformer_mb.check": 3,  # its limits are the matrix's
     "transformer_mb.compare": 2,
     "transformer_mb.training": 2,
     "transformer_mb.parity": 2,
@@ -98,7 +104,7 @@ HEIGHTS = {
 
 @pytest.mark.parametrize("path", NEUTRAL, ids=str)
 def test_arrows_run_one_way(path):
-    """__main__ -> cli -> compare, training, parity, porting -> the rest."""
+    """__main__ -> cli -> check -> compare, training, parity, porting -> the rest."""
     own = HEIGHTS.get(".".join(path.with_suffix("").parts[:2]), 1)
     above = [name for name in imports_of(path) if HEIGHTS.get(".".join(name.split(".")[:2]), 0) > own]
     assert not above
@@ -168,6 +174,7 @@ def test_a_cycle_is_found():
 
 FRAMEWORK_FILES = sorted(path.relative_to(ROOT) for path in (ROOT / "backends").rglob("*.py"))
 FRAMEWORK_FILES += [path for path in OURS if BUILT_INS in path.parent.parents]
+KERAS_COMPUTES_BY = ("keras", "tensorflow", "jax", "torch")
 
 
 @pytest.mark.parametrize("path", FRAMEWORK_FILES, ids=str)
@@ -177,3 +184,10 @@ def test_a_frameworks_file_imports_that_framework_only(path):
         BUILT_IN[name].requires if name in BUILT_IN else ()
     )
     assert not [name for name in imports_of(path) if name.startswith(("transformer_mb.training", "transformer_mb.cli"))]
+
+
+@pytest.mark.parametrize("path", ADAPTER_FILES, ids=str)
+def test_an_adapter_imports_its_framework_only(path):
+    name = ADAPTED.get(path.stem, path.stem)
+    requires = {**{name: entry.requires for name, entry in BUILT_IN.items()}, "keras": KERAS_COMPUTES_BY, "onnx": ()}
+    assert {name.split(".")[0] for name in imports_of(path)} & FRAMEWORKS <= set(requires[name])

@@ -1,0 +1,12 @@
+"""A layer in PaddlePaddle, ported from that in PyTorch."""
+
+from paddle import nn
+
+
+class Perceptron(nn.Layer):
+    def __init__(self, size):
+        super().__init__()
+        self.one, self.norm, self.two = nn.Linear(size, 2 * size), nn.LayerNorm(2 * size), nn.Linear(2 * size, 3)
+
+    def forward(self, x):
+        return self.two(self.norm(self.one(x)).tanh())

@@ -1,0 +1,15 @@
+"""One file per framework: how a subject written in it is built, given weights, called, looked into and differentiated."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .adapter import Adapter
+
+
+def adapter_of(kind: str) -> type[Adapter]:
+    """Return the adapter of a kind of subject; its framework is imported now."""
+    adapter: type[Adapter] = importlib.import_module(f"{__name__}.{kind}").ADAPTER
+    return adapter

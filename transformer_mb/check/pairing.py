@@ -1,0 +1,133 @@
+"""Modules of both sides paired by the weights that they hold, and what passes there paired by what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .side import Passed
+from .taps import Site
+from .weight_map import WeightMap
+
+NEAR = 0.1  # relative: an argument of a module that is so near to one of the reference's is that one
+
+
+class Pair(NamedTuple):
+    """Two calls of modules that stand for each other; the whole of each side has the empty path."""
+
+    reference: str
+    candidate: str
+    number: int
+
+
+class Same(NamedTuple):
+    """Sites of both sides at which the same array passes: several where a module is given it more than once."""
+
+    pair: Pair
+    way: str
+    reference: tuple[Site, ...]
+    candidate: tuple[Site, ...]
+
+
+def under(path: str, names: Iterable[str]) -> frozenset[str]:
+    """Return the names of what a module holds."""
+    return frozenset(name for name in names if not path or name.startswith(f"{path}."))
+
+
+def parent_of(path: str, paths: Iterable[str]) -> str:
+    """Return the longest of the paths that a path lies inside; the whole is the empty one."""
+    return max((one for one in paths if one and path.startswith(f"{one}.")), key=len, default="")
+
+
+def paired_modules(weights: WeightMap, reference: Sequence[str], candidate: Sequence[str]) -> dict[str, str]:
+    """Pair the paths of modules that were called: those that hold the same weights, the outer with the outer.
+
+    Modules without weights are paired where their parents are and their own names are equal.
+    """
+    ours: dict[frozenset[str], list[str]] = {}
+    theirs: dict[frozenset[str], list[str]] = {}
+    for path in filter(None, reference):
+        held = frozenset().union(*(weights.partners(name) for name in under(path, weights.shapes)))
+        theirs.setdefault(held, []).append(path)
+    for path in filter(None, candidate):
+        ours.setdefault(under(path, weights.there) - set(weights.kept_there), []).append(path)
+    pairs = {"": ""}
+    for held, paths in theirs.items():
+        if held:
+            pairs |= dict(zip(sorted(paths, key=_depth), sorted(ours.get(held, []), key=_depth), strict=False))
+    taken = set(pairs.values())
+    for path in theirs.get(frozenset(), []):
+        parent, name = parent_of(path, pairs), path.rpartition(".")[2]
+        other = f"{pairs[parent]}.{name}".lstrip(".")
+        if path.rpartition(".")[0] == parent and other in candidate and other not in taken:
+            pairs[path] = other
+    return pairs
+
+
+def _depth(path: str) -> int:
+    return path.count(".")
+
+
+def paired_calls(weights: WeightMap, reference: Passed, candidate: Passed) -> list[Pair]:
+    """Return the calls of paired modules, in the order in which the reference's end."""
+    calls, others = _calls(reference), _calls(candidate)
+    modules = paired_modules(weights, list(calls), list(others))
+    ends: dict[Pair, None] = {}
+    for site in reference.values:
+        if site.way == "out" and site.path in modules and site.number < others.get(modules[site.path], 0):
+            ends[Pair(site.path, modules[site.path], site.number)] = None
+    return list(ends)
+
+
+def _calls(passed: Passed) -> dict[str, int]:
+    """Return the number of calls of each module, in the order of the first."""
+    calls: dict[str, int] = {}
+    for site in passed.values:
+        calls[site.path] = max(calls.get(site.path, 0), site.number + 1)
+    return calls
+
+
+def paired_sites(pair: Pair, way: str, reference: Passed, candidate: Passed) -> list[Same]:
+    """Pair what enters or leaves two modules: what is nearly equal first, then what has the same shape in order."""
+    theirs = _sites(reference.values, pair.reference, pair.number, way)
+    ours = _sites(candidate.values, pair.candidate, pair.number, way)
+    groups: list[list[Site]] = []
+    for site in theirs:
+        alike = next((group for group in groups if _equal(reference.values[site], reference.values[group[0]])), None)
+        if alike is None or way == "out":
+            groups.append([site])
+        else:
+            alike.append(site)
+    chosen: dict[int, list[Site]] = {}
+    left = []
+    for site in ours:
+        distances = [_distance(candidate.values[site], reference.values[group[0]]) for group in groups]
+        best = int(np.argmin(distances)) if distances else -1
+        if best >= 0 and distances[best] <= NEAR and (way == "in" or best not in chosen):
+            chosen.setdefault(best, []).append(site)
+        else:
+            left.append(site)
+    for site in left:
+        shape = candidate.values[site].shape
+        free = [n for n, group in enumerate(groups) if n not in chosen and reference.values[group[0]].shape == shape]
+        if free:
+            chosen[free[0]] = [site]
+    return [Same(pair, way, tuple(groups[n]), tuple(sites)) for n, sites in sorted(chosen.items())]
+
+
+def _sites(values: Mapping[Site, np.ndarray], path: str, number: int, way: str) -> list[Site]:
+    return [site for site in values if (site.path, site.number, site.way) == (path, number, way)]
+
+
+def _equal(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and bool(np.array_equal(one, other))
+
+
+def _distance(got: np.ndarray, expected: np.ndarray) -> float:
+    if got.shape != expected.shape:
+        return float("inf")
+    size = float(np.linalg.norm(expected))
+    distance = float(np.linalg.norm(got - expected)) / (size or 1.0)
+    return distance if np.isfinite(distance) else float("inf")

@@ -1,0 +1,101 @@
+"""The verdict on optimizers: what they make of the same weights and gradients, judged as the change of the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..parity.computing.messages import EPS
+from ..parity.verdict.limits import PERTURBED_COPIES, worst_by_array
+from ..random_streams import stream
+from ..rounding import rounded
+from .cases import Case
+from .inputs import single
+from .limits import Figure, Yardstick, judged, measured
+from .optimizers import Optimizer
+from .session import Session
+
+STEPS = (1, 10)
+Gradients = list[dict[str, np.ndarray]]
+Changes = Mapping[str, np.ndarray]
+
+
+def judge_steps(session: Session, case: Case, optimizer: Optimizer, draw: int = 0) -> list[Figure]:
+    """Take the steps by both sides in all precisions, and judge how each weight has changed."""
+    gradients = _drawn(session, case)
+    figures: list[Figure] = []
+    exact = _changes(session, case, optimizer, session.truth, gradients)
+    for dtype in session.dtypes:
+        got = _by_candidate(session, case, optimizer, dtype, gradients)
+        yardstick = _yardstick(session, case, optimizer, dtype, gradients, exact)
+        for steps in STEPS:
+            off = measured("gradients", _after(got, steps), _after(exact, steps))
+            figures += judged("gradients", dtype, off, _part(yardstick, steps), draw)
+    return figures
+
+
+def _drawn(session: Session, case: Case) -> Gradients:
+    """Draw gradients of many sizes, as those of a model are."""
+    trained = [name for name in session.map.pairs if name in case.weights]
+    gradients = []
+    for step in range(max(STEPS)):
+        random = {name: stream("step", case.seed, step, name) for name in trained}
+        gradients.append({name: single(random[name].standard_normal(case.weights[name].shape) * 1e-2) for name in trained})
+    return gradients
+
+
+def _named(step: int, name: str) -> str:
+    return f"update of {name} after {step} step{'' if step == 1 else 's'}"
+
+
+def _after(changes: Changes, steps: int) -> dict[str, np.ndarray]:
+    ending = _named(steps, "")[len("update of ") :]
+    return {name: value for name, value in changes.items() if name.endswith(ending)}
+
+
+def _part(yardstick: Yardstick, steps: int) -> Yardstick:
+    names = _after({name: np.empty(0) for name in (*yardstick.own, *yardstick.moved)}, steps)
+    return Yardstick(*({n: one for n, one in each.items() if n in names} for each in (yardstick.own, yardstick.moved)))
+
+
+def _changes(session: Session, case: Case, optimizer: Optimizer, dtype: str, gradients: Gradients) -> Changes:
+    found = session.reference.steps(dtype, case.weights, case.inputs, optimizer, gradients, STEPS)
+    return {_named(n, name): value - case.weights[name] for n, weights in found.items() for name, value in weights.items()}
+
+
+def _by_candidate(session: Session, case: Case, optimizer: Optimizer, dtype: str, gradients: Gradients) -> Changes:
+    """Give the candidate the gradients of its own weights: by the chain rule, which a factor enters twice."""
+    scales = {name: pair.factors**2 for name, pair in session.map.pairs.items()}
+    given = [session.map.to_candidate({name: value * scales[name] for name, value in step.items()}) for step in gradients]
+    before = session.map.to_candidate(case.weights)
+    found = session.candidate.steps(dtype, before, case.inputs, optimizer, given, STEPS)
+    changes = {}
+    for n, weights in found.items():
+        moved = {name: (weights[name] - before[name]) for name in weights}
+        for name, value in session.map.from_candidate(moved).items():
+            changes[_named(n, name)] = value
+    return changes
+
+
+def _yardstick(
+    session: Session, case: Case, optimizer: Optimizer, dtype: str, gradients: Gradients, exact: Changes
+) -> Yardstick:
+    """Measure what the reference loses on gradients that are off by a last place, and how far these move the exact steps."""
+    own, moved = [], []
+    for number in range(PERTURBED_COPIES + 1):
+        given = gradients if number == 0 else [_off(step, dtype, number) for step in gradients]
+        truth = exact if number == 0 else _changes(session, case, optimizer, session.truth, given)
+        if number:
+            moved.append(measured("gradients", truth, exact))
+        if dtype != session.truth:
+            own.append(measured("gradients", _changes(session, case, optimizer, dtype, given), truth))
+    return Yardstick(worst_by_array(own) if own else {}, worst_by_array(moved))
+
+
+def _off(step: dict[str, np.ndarray], dtype: str, number: int) -> dict[str, np.ndarray]:
+    moved = {}
+    for name, value in step.items():
+        signs = stream("step", number, name).choice([-1.0, 1.0], value.shape)
+        moved[name] = rounded(value * (1.0 + EPS[dtype] * signs), dtype).astype(np.float64)
+    return moved
