@@ -85,12 +85,10 @@ class Tree:
         errors = [(node, node.inherited) for node in self.nodes if node.inherited is not None and node.inherited > 0.0]
         if len(errors) < 2:
             return ""
-        steps = [(later / before, node) for (_, before), (node, later) in pairwise(errors)]
-        most, where = max(steps, key=lambda step: step[0])
-        first, last = errors[0][1], errors[-1][1]
-        if most >= JUMP:
-            return f"the error jumps {most:.0f}x at {where.name}"
-        return f"the error grows step by step, from {first:.1e} to {last:.1e} over {len(errors)} modules"
+        (_, before), (where, after) = max(pairwise(errors), key=lambda pair: pair[1][1] / pair[0][1])
+        if after >= JUMP * before:
+            return f"the error jumps from {before:.1e} to {after:.1e} at {where.name}"
+        return f"the error grows step by step, from {errors[0][1]:.1e} to {errors[-1][1]:.1e} over {len(errors)} modules"
 
     def to_dict(self) -> dict[str, Any]:
         return finite(
@@ -103,7 +101,7 @@ class Tree:
         for node in self.nodes:
             indent = "  " * (node.reference.count(".") + 1 if node.reference else 0)
             own = "; ".join(
-                f"{words} {one.reason}{' WRONG' if not one.passed else ''}"
+                f"{words} {one.reason}" + (f" WRONG in {one.part}" if not one.passed else "")
                 for words, one in (("own", node.forward), ("backward", node.backward))
                 if one is not None
             )
@@ -113,7 +111,7 @@ class Tree:
             lines.append("every module is right by itself")
         elif first.quantiles:
             shown = ", ".join(f"{100 * q:g} % {value:.1e}" for q, value in zip(QUANTILES, first.quantiles, strict=True))
-            lines.append(f"error of {first.name}, in units of its output: {shown}")
+            lines.append(f"own error of {first.name}, in units of the root mean square: {shown}")
         return "\n".join([*lines, *filter(None, [self.course])])
 
 
@@ -194,23 +192,24 @@ class _Own:
 
     def node(self, pair: Pair, itself: list[Same], inside: list[Same], paths: list[str], inherited: float | None) -> Node:
         """Judge a module: what it returns and what it gives to those inside; backward the reverse, and its weights."""
-        leaves = [one for one in itself if one.way == "out"]
-        forward = [self._values(one) for one in (*leaves, *(one for one in inside if one.way == "in"))]
+        computed = [one for one in itself if one.way == "out"] + [one for one in inside if one.way == "in"]
+        forward = [self._values(one, pair) for one in computed]
         given = [one for one in itself if one.way == "in" and pair.reference] + [one for one in inside if one.way == "out"]
-        backward = [found for one in given if (found := self._gradients(one)) is not None]
+        backward = [found for one in given if (found := self._gradients(one, pair)) is not None]
         if pair.number == 0:
             backward += self._weights(pair.reference, paths)
-        quantiles = self._quantiles(leaves[0]) if leaves else ()
-        return Node(*pair, _worst(forward), _worst(backward), inherited, quantiles)
+        worst = _worst(forward)
+        quantiles = () if worst is None else self._quantiles(computed[forward.index(worst)])
+        return Node(*pair, worst, _worst(backward), inherited, quantiles)
 
-    def _values(self, one: Same) -> Figure:
-        part = f"{one.way} of {one.pair.reference or 'the whole'}"
+    def _values(self, one: Same, pair: Pair) -> Figure:
+        part = "what it returns" if one.pair == pair else f"what it gives to {one.pair.reference}"
         own, site = self.got.passed.values, one.candidate[0]
         if site not in own:
             return wrong(part, self.dtype, "the candidate's module was not called")
         return self._judged("outputs", part, own[site], lambda answer: answer.passed.values[one.reference[0]])
 
-    def _gradients(self, one: Same) -> Figure | None:
+    def _gradients(self, one: Same, pair: Pair) -> Figure | None:
         def summed(answer: Own, sites: tuple[Site, ...]) -> np.ndarray:
             return np.sum([answer.passed.gradients[site] for site in sites if site in answer.passed.gradients], axis=0)
 
@@ -219,7 +218,7 @@ class _Own:
         got = summed(self.got, one.candidate)
         if np.ndim(got) == 0:  # nothing depends on it
             got = np.zeros(self.fed.values[one.candidate[0]].shape)
-        part = f"gradient {one.way} of {one.pair.reference or 'the whole'}"
+        part = "the gradient of what it " + ("is given" if one.pair == pair else f"has from {one.pair.reference}")
         return self._judged("gradients", part, got, lambda answer: summed(answer, one.reference))
 
     def _weights(self, path: str, paths: list[str]) -> list[Figure]:
@@ -228,7 +227,7 @@ class _Own:
         for name in self.exact.weights:
             if parent_of(name, paths) == path and name in self.got.weights:
                 of = partial(_weight_gradient, name)
-                found.append(self._judged("gradients", f"gradient of {name}", self.got.weights[name], of))
+                found.append(self._judged("gradients", f"the gradient of {name}", self.got.weights[name], of))
         return found
 
     def _judged(self, kind: str, part: str, got: np.ndarray, of: Any) -> Figure:

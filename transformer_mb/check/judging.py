@@ -56,7 +56,7 @@ class Judge:
         while len(draws) <= copies:
             draws.append(self._measured(dtype, len(draws)))
         own = [draw.own[kind] for draw in draws[: copies + 1] if draw.own]
-        moved = worst_by_array([draw.moved[kind] for draw in draws[1 : copies + 1]])
+        moved: ByArray = worst_by_array([draw.moved[kind] for draw in draws[1 : copies + 1]])
         if dtype == "float64" and "float32" in self.dtypes:
             moved = _less(moved, self.yardstick(kind, "float32").moved)
         return Yardstick(worst_by_array(own) if own else {}, moved)

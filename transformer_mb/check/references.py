@@ -14,7 +14,9 @@ from typing import Any
 def parameters_of(factory: Any) -> Sequence[str]:
     """Return the keywords that it takes; of one that cannot be asked none."""
     try:
-        return [one.name for one in inspect.signature(factory).parameters.values() if one.kind is not one.VAR_POSITIONAL]
+        # The signature of a class may be its metaclass'.
+        made = getattr(factory, "__init__") if isinstance(factory, type) else factory  # noqa: B009
+        return list(inspect.signature(made).parameters)
     except (TypeError, ValueError):
         return []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,6 @@ from .session import Plan, Session
 from .side import Answer
 
 OFF = 0.25  # of a weight's spread, by which one number of it is changed
-PRECISION = "float64"
 LARGER = 3  # what a size of one becomes where a mistake might matter that does not here
 
 
@@ -34,19 +34,30 @@ def mistakes(session: Session, case: Case) -> Iterator[Mistake]:
     weights = [name for name in case.weights if name in session.map.pairs]
     for name in weights:
         shape = case.weights[name].shape
-        yield Mistake(f"one number of {name}", lambda case, name=name: _with_weight(case, name, _one_off))
+        for part, places in _parts(session, name):
+            yield Mistake(f"one number of {part}", partial(_with_weight, name=name, change=partial(_one_off, places=places)))
         if len(shape) == 2 and shape[0] == shape[1] > 1:
-            yield Mistake(f"{name} transposed", lambda case, name=name: _with_weight(case, name, np.transpose))
+            yield Mistake(f"{name} transposed", partial(_with_weight, name=name, change=np.transpose))
     for one, other in _alike(session, case, weights):
-        yield Mistake(f"{one} and {other} swapped", lambda case, one=one, other=other: _swapped(case, one, other))
+        yield Mistake(f"{one} and {other} swapped", partial(_swapped, one=one, other=other))
     for name, value in case.inputs.items():
         if value.dtype.kind == "b":
-            yield Mistake(f"{name} shifted by one", lambda case, name=name: _with_input(case, name, _shifted))
+            yield Mistake(f"{name} shifted by one", partial(_with_input, name=name, change=_shifted))
         elif value.dtype.kind in "iu":
-            yield Mistake(f"{name} off by one", lambda case, name=name: _with_input(case, name, _less))
+            yield Mistake(f"{name} off by one", partial(_with_input, name=name, change=_less))
         else:
-            yield Mistake(f"one number of {name}", lambda case, name=name: _with_input(case, name, _one_off))
-            yield Mistake(f"{name} turned round along its last axis", lambda case, name=name: _with_input(case, name, _turned))
+            yield Mistake(f"one number of {name}", partial(_with_input, name=name, change=_one_off))
+            yield Mistake(f"{name} turned round along its last axis", partial(_with_input, name=name, change=_turned))
+
+
+def _parts(session: Session, name: str) -> Iterator[tuple[str, np.ndarray | None]]:
+    """Yield a weight in words and the places of its numbers; one that is packed part by part, as the candidate has it."""
+    partners = sorted(session.map.partners(name))
+    if len(partners) == 1:
+        yield name, None
+    else:
+        for partner in partners:
+            yield f"{name} ({partner})", session.map.places(name, partner)
 
 
 def _alike(session: Session, case: Case, weights: list[str]) -> Iterator[tuple[str, str]]:
@@ -77,12 +88,12 @@ def _unless_same(case: Case, planted: Case) -> Case | None:
     return None if all(np.array_equal(one, other) for one, other in pairs) else planted
 
 
-def _one_off(array: np.ndarray) -> np.ndarray:
-    if not array.size:
+def _one_off(array: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
+    places = np.arange(array.size) if places is None else places
+    if not places.size:
         return array
-    place = int(stream("one", array.shape).integers(array.size))
     off = np.array(array, np.float64)
-    off.flat[place] += OFF * (float(array.std()) or 1.0)
+    off.flat[stream("one", array.shape).choice(places)] += OFF * (float(array.std()) or 1.0)
     return off
 
 
@@ -134,7 +145,7 @@ class _Noticing:
 
     def __init__(self, session: Session, case: Case):
         self.session, self.case = session, case
-        self.dtype = PRECISION if session.candidate.offers(PRECISION) and session.truth == PRECISION else "float32"
+        self.dtype = session.dtypes[0]  # float64 where it is compared, in which nearly everything shows
         self.by = Judge(session, case)
 
     def caught(self, mistake: Mistake) -> bool:

@@ -158,7 +158,7 @@ def opened_sides(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         # A process ends with the thread that started it.
         pool = stack.enter_context(ThreadPoolExecutor(2))
-        stack.callback(lambda: [gateway.kill() for gateway in begun])
+        stack.callback(_killed, begun)
 
         def open_side(role: str, subject: Subject) -> Side:
             side = Side(subject, role, folder, timeout, begun.append)
@@ -168,3 +168,8 @@ def opened_sides(
         starting = [pool.submit(open_side, *one) for one in (("reference", reference), ("candidate", candidate))]
         sides = [one.result() for one in starting]
         yield sides[0], sides[1], pool
+
+
+def _killed(begun: list[Gateway]) -> None:
+    for gateway in begun:
+        gateway.kill()

@@ -14,13 +14,13 @@ class Site(NamedTuple):
     """A place where an array of floats enters or leaves a module.
 
     Args:
-        path: of the module. number: of its call, from 0. way: ``in`` or ``out``. index: of the array among those of the call.
+        path: of the module. number: of its call, from 0. way: ``in`` or ``out``. place: of the array among those of the call.
     """
 
     path: str
     number: int
     way: str
-    index: int
+    place: int
 
 
 Change = Callable[[Site, Any], Any]

@@ -134,6 +134,11 @@ class WeightMap:
         places = self.pairs[name].places
         return {other for other in self.there if _touches(places, self._slice(other))}
 
+    def places(self, name: str, partner: str) -> np.ndarray:
+        """Return where in a tensor of the reference, as if it were flat, the numbers of one of its partners are."""
+        part, found = self._slice(partner), self.pairs[name].places.ravel()
+        return np.flatnonzero((found >= part.start) & (found < part.stop))
+
     def _slice(self, name: str) -> slice:
         start = self._starts[name]
         return slice(start, start + _count(self.there[name]))

@@ -170,13 +170,16 @@ def to_numpy(value: Any) -> np.ndarray:
 
 def apart(call: Call) -> tuple[dict[Any, Any], tuple[Any, ...]]:
     """Return the arrays of a call by place, and what is none, which a compiled function is made for."""
-    every = {**dict(enumerate(call.arguments)), **call.keywords}
+    every: dict[Any, Any] = {**dict(enumerate(call.arguments)), **call.keywords}
     arrays = {str(place): value for place, value in every.items() if isinstance(value, jax.Array)}
     return arrays, tuple((place, value) for place, value in every.items() if not isinstance(value, jax.Array))
 
 
 def together(arrays: dict[Any, Any], constants: tuple[Any, ...]) -> Call:
-    every = {**{int(place) if place.isdigit() else place: value for place, value in arrays.items()}, **dict(constants)}
+    every: dict[Any, Any] = {
+        **{int(place) if place.isdigit() else place: value for place, value in arrays.items()},
+        **dict(constants),
+    }
     positions = sorted(place for place in every if isinstance(place, int))
     return Call(tuple(every[place] for place in positions), {k: v for k, v in every.items() if isinstance(k, str)})
 

@@ -24,7 +24,7 @@ class Gluon(Adapter):
         return str(mxnet.__version__)
 
     def build(self, first: Callable[[], Call]) -> Any:
-        npx.set_np(dtype=False)
+        npx.set_np()
         name, _, number = self.subject.settings.get("device", "cpu").partition(":")
         self.place = mxnet.context.Context(name.replace("cuda", "gpu"), int(number or 0))
         mxnet.random.seed(0)
@@ -33,10 +33,12 @@ class Gluon(Adapter):
         self.built = built
         if self.block is not None:
             self.block.initialize(mxnet.init.Uniform(0.1), ctx=self.place)
+            dtype, self.dtype = self.dtype, "float32"  # random numbers are made in no other
+            self.call(first())  # some sizes are known then alone
+            self.dtype = dtype
             self.block.cast(self.dtype)
             if self.is_compiled:
                 self.block.hybridize()
-            self.call(first())  # some sizes are known then alone
         return built
 
     @property
@@ -116,7 +118,7 @@ class Gluon(Adapter):
         for leaf in leaves:
             leaf.attach_grad()
         for one in trained.values():
-            one.zero_grad()
+            one.grad(self.place)[:] = 0.0  # its own method is for MXNet's older arrays
         with autograd.record(train_mode=bool(self.subject.settings.get("training"))):
             outputs = function(leaves)
             # An output that nothing recorded leads to is refused as a head.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 from unittest import mock
 
 import numpy as np
@@ -22,13 +22,14 @@ class Paddle(Adapter):
         return str(paddle.__version__)
 
     def build(self, first: Callable[[], Call]) -> Any:
+        self.format = cast(Any, self.dtype)  # a name, which Paddle's types list one by one
         paddle.set_device(self.subject.settings.get("device", "cpu").replace("cuda", "gpu"))
         with self._defaults():
             paddle.seed(0)
             built = self.made()
             self.layer = built if isinstance(built, paddle.nn.Layer) else None
             if self.layer is not None:
-                self.layer.to(dtype=self.dtype)
+                self.layer.to(dtype=self.format)
                 self.layer.train() if self.subject.settings.get("training") else self.layer.eval()
         self.tensors = self._tensors()
         self.compiled = paddle.jit.to_static(self.entry(built)) if self.is_compiled else None
@@ -38,7 +39,7 @@ class Paddle(Adapter):
     def _defaults(self) -> Iterator[None]:
         """Let tensors that the code itself makes have the dtype too."""
         before = paddle.get_default_dtype()
-        paddle.set_default_dtype(self.dtype)
+        paddle.set_default_dtype(self.format)
         try:
             yield
         finally:
@@ -58,11 +59,12 @@ class Paddle(Adapter):
                 self.tensors[name].set_value(value.astype(self.dtype))
 
     def modules(self) -> list[str]:
-        inside = self.layer is not None and self.compiled is None
-        return ["", *(name for name, _ in self.layer.named_sublayers())] if inside else [""]
+        if self.layer is None or self.compiled is not None:
+            return [""]
+        return ["", *(name for name, _ in self.layer.named_sublayers())]
 
     def array(self, value: np.ndarray) -> Any:
-        return paddle.to_tensor(value, dtype=self.dtype if value.dtype.kind == "f" else None)
+        return paddle.to_tensor(value, dtype=self.format if value.dtype.kind == "f" else None)
 
     def numpy(self, value: Any) -> np.ndarray | None:
         return _numpy(value) if isinstance(value, paddle.Tensor) else None
@@ -107,7 +109,7 @@ class Paddle(Adapter):
             yield {name: _numpy(parameter) for name, parameter in parameters.items()}
 
     def _parameter(self, value: np.ndarray) -> Any:
-        parameter = paddle.create_parameter(list(value.shape), self.dtype)
+        parameter = paddle.create_parameter(list(value.shape), self.format)
         parameter.set_value(value)
         return parameter
 
@@ -121,7 +123,8 @@ class Paddle(Adapter):
         leaves = [leaf.detach().clone() for leaf in leaves]
         for leaf in leaves:
             leaf.stop_gradient = False
-        outputs = function(leaves)
+        # A leaf that is an output too gets no gradient of itself.
+        outputs = [one.clone() if any(one is leaf for leaf in leaves) else one for one in function(leaves)]
         pairs = [(output, one) for output, one in zip(outputs, cotangents(outputs), strict=True) if not output.stop_gradient]
         wanted = [*leaves, *trained.values()]
         found: list[Any] = [None] * len(wanted)

@@ -61,8 +61,9 @@ class Torch(Adapter):
             self.tensors[name].data.copy_(torch.from_numpy(np.ascontiguousarray(value)))
 
     def modules(self) -> list[str]:
-        inside = self.module is not None and self.compiled is None
-        return [name for name, _ in self.module.named_modules()] if inside else [""]
+        if self.module is None or self.compiled is not None:
+            return [""]
+        return [name for name, _ in self.module.named_modules()]
 
     def array(self, value: np.ndarray) -> Any:
         tensor = torch.from_numpy(np.ascontiguousarray(value).reshape(value.shape)).to(self.place)
