@@ -10,8 +10,8 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 
 # By room: lines and files of Python at most. A room stands for its folders that are not listed themselves.
 ROOMS = {
-    "transformer_mb": (3_733, 36),
-    "transformer_mb/check": (2_500, 30),
+    "transformer_mb": (3_735, 36),
+    "transformer_mb/check": (4_288, 31),
     "transformer_mb/checkpoint": (776, 6),
     "transformer_mb/cli": (3_209, 37),
     "transformer_mb/compare": (8_155, 83),
@@ -36,7 +36,7 @@ ROOMS = {
     "backends/tensorflow": (2_438, 21),
     "backends/torch": (2_395, 29),
     "tests": (656, 7),
-    "tests/check": (500, 10),
+    "tests/check": (755, 11),
     "tests/cli": (2_711, 16),
     "tests/compare": (2_154, 21),
     "tests/conformance": (3_787, 35),
@@ -44,7 +44,7 @@ ROOMS = {
     "tests/distributed": (1_639, 21),
     "tests/errata": (180, 3),
     "tests/examples": (479, 8),
-    "tests/meta": (1_457, 21),
+    "tests/meta": (1_474, 21),
     "tests/native": (4_522, 34),
     "tests/parity": (5_200, 61),
     "tests/porting": (8_183, 57),
@@ -57,7 +57,7 @@ ROOMS = {
     "docs": (726, 10),
 }
 PACKAGE = ("transformer_mb", "backends")
-SHORT_FILES = 47  # of the package, at most
+SHORT_FILES = 48  # of the package, at most
 
 
 def room_of(path):
