@@ -1,7 +1,7 @@
 """Which tests run in which process, and what tests of several folders use.
 
 Two frameworks in one process can crash, so a backend's tests run in a pytest process of their own: with
-``--backend NAME`` only ``conformance/`` and ``native/test_NAME*.py`` are collected, for that backend; without it
+``--backend NAME`` only the package's ``conformance/`` and ``native/test_NAME*.py`` are collected, for that backend; without it
 everything else is, and ``test_backends.py`` runs one such process for each backend.
 """
 
@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,10 +22,10 @@ from transformer_mb.machine.processor import tell_openblas
 tell_openblas()  # as every command does that a test starts: the same kernels in both, and so the same bits
 
 TESTS = Path(__file__).parent
+ROOT = TESTS.parent
 
 
-def pytest_addoption(parser):
-    parser.addoption("--backend", help="run the conformance suite and the native tests of this backend only")
+pytest_plugins = ["transformer_mb.conformance.options"]  # --backend, and the mark long(but=n)
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -34,8 +33,6 @@ def pytest_ignore_collect(collection_path, config):
     folder = collection_path.relative_to(TESTS).parts[:1] if collection_path.is_relative_to(TESTS) else ()
     if collection_path.is_dir() and not folder:
         return None
-    if folder == ("conformance",):
-        return None if name else True
     if folder == ("native",) and collection_path.is_file():
         return None if collection_path.name.startswith(f"test_{name}") else True
     return True if name and folder and folder != ("native",) else None
@@ -52,8 +49,8 @@ os.environ["TRANSFORMER_MB_COMPILATION_CACHE"] = "off"
 # What runs for minutes starts first, so that no process of `make test` is left alone with it at the end.
 LONGEST_FIRST = ("test_backends.py", "parity", "porting", "meta", "errata", "examples")
 OF_A_BACKEND = ("test_backend", "test_long_tests_of_a_backend")
-# Fixtures of porting/ that take long to make: one process makes each, and runs all tests that need it.
-MADE_ONCE = ("references", "demo")
+# Fixtures that take long to make: one process makes each, and runs all tests that need it.
+MADE_ONCE = ("references", "demo", "places")
 
 
 PRODUCT = "import tensorflow as tf; X = tf.ones((8, 8), tf.bfloat16); tf.linalg.matmul(X, X)"
@@ -72,24 +69,12 @@ def skip_what_ends_tensorflow(items):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
-def keep_some_cases(items):
-    """Take the mark ``long(but=n)`` from n of a test's cases, evenly spread: the others are more of the same."""
-    cases = defaultdict(list)
-    for item in items:
-        cases[item.path, item.parent.name, item.originalname].append(item)
-    for own in cases.values():
-        counts = [mark.kwargs["but"] for mark in own[0].iter_markers("long") if mark.kwargs]
-        for i in {round(i * len(own) / count) for count in counts for i in range(count)}:
-            own[i].own_markers[:] = [mark for mark in own[i].own_markers if mark.name != "long" or not mark.kwargs]
-
-
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups, or there are none; before what -m says
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups, or there are none
 def pytest_collection_modifyitems(config, items):
     """Which tests run in one process of several: those of a file, but each backend by itself."""
-    keep_some_cases(items)
     if config.getoption("--backend") == "tensorflow" and "ONEDNN_MAX_CPU_ISA" in os.environ:
         skip_what_ends_tensorflow(items)
-    places = [item.path.relative_to(TESTS) for item in items]
+    places = [item.path.relative_to(TESTS if item.path.is_relative_to(TESTS) else ROOT) for item in items]
     for item, place in zip(items, places, strict=True):
         shared = [fixture for fixture in MADE_ONCE if fixture in item.fixturenames]
         backend = item.callspec.params["name"] if item.originalname in OF_A_BACKEND else None

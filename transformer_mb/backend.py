@@ -16,6 +16,7 @@ from .batch import Batch
 from .call_checks import check_batch, check_config, check_dtype, check_source, check_target, check_tokens
 from .config import TransformerConfig
 from .decoding.searches import Searches
+from .divergences import Divergence
 from .errors import ConfigError
 from .initialization import initial_weights
 from .offered_layers import OfferedLayers
@@ -41,6 +42,7 @@ class Backend(OfferedLayers, Searches, ABC):
     name: ClassVar[str]
     dtypes: ClassVar[tuple[str, ...]]
     own_types: ClassVar[tuple[type, ...]] = ()  # the framework's classes of dtypes and devices, taken in place of names
+    divergences: ClassVar[Sequence[Divergence]] = ()  # known differences, each a strict expected failure
     trainer_class: ClassVar[type[Trainer]]  # made from a model and its options
     gpu_settings: ClassVar[Mapping[str, Callable[[], Any]]] = {}  # contexts in which a GPU computes otherwise, by name
 
@@ -162,7 +164,8 @@ class Backend(OfferedLayers, Searches, ABC):
     @abstractmethod
     def run_loss_and_gradients(
         self, model: Any, batch: Batch, loss: interface.MaskedSoftmaxCELoss, dropout_masks: Weights | None
-    ) -> tuple[float, dict[str, np.ndarray]]: ...
+    ) -> tuple[float, dict[str, np.ndarray]]:
+        """The sum of what ``loss`` gives for a batch, and its gradients; with masks in training mode, dropping these."""
 
     def build(self, config: TransformerConfig, seed: int = 0, initialization: str = "xavier") -> Any:
         """A native model with neutral initial weights: the same seed gives the same model in every backend.

@@ -24,8 +24,9 @@ def _built_in_of(modules: tuple[str, ...]) -> frozenset[str]:
 def check_own(backend: Any, model: Any) -> None:
     """Refuse a model of another built-in backend, whose tensors this one cannot compute with. Raises BackendError.
 
-    Classes that derive from none, such as those of other packages or what wraps a model, are their makers' affair.
+    Classes that derive from none, such as those of other packages or what wraps a model, are their makers' affair. A backend of
+    another package that computes with a built-in one's models derives from that backend's class.
     """
     own, others = built_in_of(type(backend)), built_in_of(type(model))
-    if own and others and not own & others:
+    if others and not own & others:
         raise BackendError(f"The model must be of backend {backend.name}, got one of backend {', '.join(sorted(others))}.")

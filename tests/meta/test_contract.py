@@ -6,9 +6,9 @@ import re
 import pytest
 from meta.backend_sources import BACKENDS, ROOT, differences, public
 
-from conformance.test_errors import CHOSEN
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.config import CHOICES
+from transformer_mb.conformance.test_errors import CHOSEN
 from transformer_mb.interface import FUNCTIONS, LAYERS
 
 MODEL = "torch"  # what others are compared with where the interface is silent: caches, trainers, weights

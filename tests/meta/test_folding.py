@@ -13,7 +13,7 @@ JUDGES = sorted(
         "transformer_mb/porting/proof/proving.py",
         "transformer_mb/porting/proof/agreement.py",
         "tests/parity/test_*.py",
-        "tests/conformance/test_*.py",
+        "transformer_mb/conformance/test_*.py",
         "tests/distributed/*.py",
     )
     for path in ROOT.glob(pattern)
@@ -26,7 +26,7 @@ WORDS = ("error", "abs(", "norm(", "difference", "divergence", "worst")
 # Counts, lengths and the choice of a hypothesis by its score, none of which an error can be.
 ALLOWED = {
     "tests/parity/test_drawn_tokens.py": 1,
-    "tests/conformance/test_decoding.py": 1,
+    "transformer_mb/conformance/test_decoding.py": 1,
     "tests/distributed/mistakes.py": 3,
     "transformer_mb/parity/sweeping/on_ray.py": 4,
     "transformer_mb/parity/computing/plain.py": 5,

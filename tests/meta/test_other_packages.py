@@ -13,7 +13,7 @@ PACKAGES = Path(__file__).parent / "packages"
 def conformance(name, tmp_path, *options, packages=PACKAGES):
     """Run the suite on a backend of ``packages``: the process's end, and each test with whether it passed."""
     report = tmp_path / "report.xml"
-    pytest_of = [sys.executable, "-m", "pytest", "tests/conformance", "--backend", name, "-q", "--tb=no"]
+    pytest_of = [sys.executable, "-m", "pytest", "transformer_mb/conformance", "--backend", name, "-q", "--tb=no"]
     environment = {**os.environ, "PYTHONPATH": str(packages), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [*pytest_of, "-m", "not long", *options, f"--junitxml={report}"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)

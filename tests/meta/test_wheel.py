@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -15,22 +14,6 @@ from transformer_mb import __version__
 from transformer_mb.built_in import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def places(tmp_path_factory):
-    """Where ``transformer_mb`` lies, by the way to have it; the wheel is built from the source distribution."""
-    folder = tmp_path_factory.mktemp("built")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    name = f"transformer_mb-{__version__}"
-    with zipfile.ZipFile(folder / f"{name}-py3-none-any.whl") as wheel:
-        wheel.extractall(folder / "wheel")
-    with tarfile.open(folder / f"{name}.tar.gz") as archive:
-        assert not [member.name for member in archive if member.issym() or member.islnk()]
-        archive.extractall(folder, filter="data")
-    return {"wheel": folder / "wheel", "source distribution": folder / name}
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from mutation.mutants import all_mutants
 from mutation.sources import ROOT
 from mutation.survivors import SURVIVORS
 
-TEST = re.compile(r"tests/[\w/]+\.py::\w+")
-HELD = {key: TEST.findall(reason) for key, reason in SURVIVORS.items() if "tests/" in reason}
+TEST = re.compile(r"(?:tests|transformer_mb/conformance)/[\w/]+\.py::\w+")
+HELD = {key: TEST.findall(reason) for key, reason in SURVIVORS.items() if "::" in reason}
 
 
 def stands(key):

@@ -183,7 +183,8 @@ class Judge:
         except TooLong:
             text = f"{self.backend} did not answer within {limit:.0f} seconds"
             results = [Result(*cell, self.backend, FAILED, text) for cell in experiment.cells(self.backend)]
-        return [by_the_table(result) for result in results if selection.takes(result.cell)]
+        known = load_backend_class(self.backend).divergences
+        return [by_the_table(result, known) for result in results if selection.takes(result.cell)]
 
     def first_wrong(self, number: int, backends: dict[str, Any], limit: float = 600.0) -> Result | None:
         return next((one for one in self.results(number, backends, limit) if one.status not in (PASSED, EXPECTED)), None)

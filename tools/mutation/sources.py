@@ -19,18 +19,18 @@ PARTS = (*BACKENDS, SHARED)
 # Files without mathematics of the layers.
 FILES_LEFT_OUT = {
     "__init__.py": "names and documentation; tests/meta/test_contract.py holds them",
-    "given.py": "refuses what a caller gives wrongly; tests/conformance/test_bad_*.py hold it",
+    "given.py": "refuses what a caller gives wrongly; transformer_mb/conformance/test_bad_*.py hold it",
     "numpy/rounding.py": "what the verdict measures two-byte formats by; tests/parity/test_rounding.py holds it",
     "mxnet/shim.py": "makes MXNet importable, once for a process; tests/native/test_mxnet.py holds it",
-    "shared/decoding/ensemble.py": "of several models, which no cell has; tests/conformance/test_rows_apart.py holds it",
-    "shared/decoding/inputs.py": "refuses what a caller gives wrongly; tests/conformance/test_bad_*.py hold it",
+    "shared/decoding/ensemble.py": "of several models: no cell has any; transformer_mb/conformance/test_rows_apart.py holds it",
+    "shared/decoding/inputs.py": "refuses what a caller gives wrongly; transformer_mb/conformance/test_bad_*.py hold it",
     "shared/training/schedules.py": "no cell has a schedule; tests/core/test_training_loop.py holds it",
     "shared/checkpoint/averaging.py": "no cell averages; tests/core/test_best_models.py holds it",
 }
 UNASKED = ("training/schedules.py", "checkpoint/averaging.py")  # what all share too, and no cell asks for
 FUNCTIONS_LEFT_OUT = {
-    "extra_repr": "is shown, not computed with; tests/conformance/test_printed_values.py holds it",
-    "__repr__": "is shown, not computed with; tests/conformance/test_printed_values.py holds it",
+    "extra_repr": "is shown, not computed with; transformer_mb/conformance/test_printed_values.py holds it",
+    "__repr__": "is shown, not computed with; transformer_mb/conformance/test_printed_values.py holds it",
     "version": "is shown, not computed with",
     "devices": "of other devices than the tests have; `make parity` on a GPU holds it",
     "find_device": "of other devices than the tests have; `make parity` on a GPU holds it",
@@ -38,7 +38,7 @@ FUNCTIONS_LEFT_OUT = {
     "get_config": "saving by Keras itself; tests/native/test_tensorflow_files.py holds it",
     "leave_room": "when JAX forgets programs; tests/native/test_jax.py holds it",
     "initial_weight": "a layer's own first numbers, which every cell overwrites; tests/native/test_numpy.py holds them",
-    "seeded_dropout": "each framework's own random numbers; tests/conformance/test_dropout.py holds it",
+    "seeded_dropout": "each framework's own random numbers; transformer_mb/conformance/test_dropout.py holds it",
     "_are_all_in_one": "Keras' own calls with one list; tests/native/test_tensorflow.py holds them",
     "_named_inputs": "Keras' own calls with names; tests/native/test_tensorflow.py holds them",
     "untrack": "Keras' own account of a layer's parts; tests/native/test_tensorflow_files.py holds it",
@@ -51,7 +51,7 @@ ATTRIBUTES_LEFT_OUT = {
 }
 # By what they are called: arguments, defaults, and the names that an ``or`` gives a default.
 NAMES_LEFT_OUT = {
-    "rngs": "JAX' own random numbers; tests/native/test_jax.py and tests/conformance/test_dropout.py hold them",
+    "rngs": "JAX' own random numbers; tests/native/test_jax.py and transformer_mb/conformance/test_dropout.py hold them",
     "param_dtype": "its default alone: the dtype of a JAX layer where nobody says one; tests/native/test_jax.py holds it",
 }
 # Keyword arguments that change where or how fast something is computed.

@@ -8,7 +8,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     "Keras' calls with one list are in no cell; tests/native/test_tensorflow_fit.py::test_a_decoder_or_an_encoder_alone_takes_its_inputs_in_one_argument holds them": (
         "tensorflow/model.py EncoderDecoder.call: if self.encoder is None and dec_X is None: -> if self.encoder is not None and dec_X is None:",
     ),
-    "tokens are no cells in formats of two bytes; tests/conformance/test_ties.py::test_log_probabilities_have_float32s_digits_in_every_dtype holds their scores": (
+    "tokens are no cells in formats of two bytes; transformer_mb/conformance/test_ties.py::test_log_probabilities_have_float32s_digits_in_every_dtype holds their scores": (
         "jax/decoding.py _beam_step: logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32)), model.config.suppress_ids) -> logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float16)), model.config.suppress_ids)",
     ),
     "a layer's own initial weights are in no cell, which set them; they are the framework's affair": (
@@ -32,7 +32,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     "cells make a model for each request and do not look at what a call leaves behind; tests/native/test_paddle.py::test_the_process_stays_as_it_was does": (
         "paddle/backend.py PaddleBackend._creation: paddle.set_default_dtype(before) -> pass",
     ),
-    "no cell asks whether an array that was given can still be written into; tests/conformance/test_model.py::test_the_arrays_given_stay_the_callers does": (
+    "no cell asks whether an array that was given can still be written into; transformer_mb/conformance/test_model.py::test_the_arrays_given_stay_the_callers does": (
         'mxnet/backend.py MXNetBackend._tensor: return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf.copy(), self.device) -> return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf, self.device)',
     ),
     "Keras' own keyword arguments, such as a name, are in no cell; tests/native/test_tensorflow.py::test_a_loss_takes_what_every_keras_layer_takes holds them": (

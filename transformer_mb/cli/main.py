@@ -18,6 +18,7 @@ from .commands import (
     evaluate,
     generate,
     inspect,
+    new_backend,
     parity,
     port,
     presets,
@@ -39,7 +40,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (backends, presets, demo, train, average, translate, score, generate, evaluate, parity, port, inspect, report):
+ALONE = (backends, presets, demo, train, average, translate, score, generate, evaluate, parity, port, inspect)
+for module in (*ALONE, report, new_backend):
     # The workers of parity keep what they say, and what ssh says of its own is for the user.
     run = module.command if module is parity else without_framework_messages(module.command)
     app.command(module.NAME, cls=train.TrainCommand if module is train else Command)(guarded(run))

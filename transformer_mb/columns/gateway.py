@@ -21,13 +21,11 @@ from .started import Started, telling_execmodel
 
 LAST_LINES = 8
 STOP_WITHIN, KILLED_WITHIN = 2.0, 5.0  # seconds
-# Runs in the new process before anything is imported: its standard error goes to a file, where even a crash leaves it.
+# Runs in the new process before anything of ours is imported; its standard error is a file from the first word on, see Started.
 START = """
 import os, sys
 stderr, environment, module, arguments = channel.receive()
 os.environ.update(environment)
-if stderr:
-    os.dup2(os.open(stderr, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 2)
 sys.path[:] = [entry for entry in sys.path if entry]
 from transformer_mb.columns import inside
 from transformer_mb.machine import processor

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..built_in import PLAIN_DTYPES
 from ..columns.column import Column
-from ..divergences import DIVERGENCES
+from ..divergences import Divergence, of_case
 from ..errors import WorkerError
 from ..registry import entries
 from .bisection import bisect, can_bisect
@@ -108,6 +108,7 @@ class ColumnRun:
         self.column, self.shared, self.label = column, run, column.label
         self.dtypes = list(entries()[column.backend].dtypes or PLAIN_DTYPES)
         self.worker: Worker | None = None
+        self.divergences: Sequence[Divergence] = ()
         self.unable: str | None = None  # why nothing can be asked of it
 
     def run(self) -> None:
@@ -137,6 +138,7 @@ class ColumnRun:
             return
         # What it must offer, and what it offers beside that.
         self.dtypes = list({*entries()[self.column.backend].dtypes, *self.worker.greeting["dtypes"]})
+        self.divergences = [Divergence(*row) for row in self.worker.greeting["divergences"]]
         self._note({**self.worker.greeting, "device_asked_for": self.column.device})
         self.shared.will_execute({self.label: self.dtypes})
 
@@ -180,7 +182,7 @@ class ColumnRun:
             # Without a worker its cells fail, and none is executed.
             executed = [cell for cell in experiment.cells(self.label) if takes(cell)] if self.unable is None else []
             replay = Replay(self._ask)
-            results = [result for result in _results(experiment, self.label, replay) if takes(result.cell)]
+            results = [result for result in _results(experiment, self.label, replay, self.divergences) if takes(result.cell)]
             self.shared.add(executed, results)
             if failed := [result for result in results if result.status == FAILED]:
                 self._bisect(experiment, failed)
@@ -243,7 +245,7 @@ def dumped(cell: Cell) -> str:
     return "".join(character if character.isalnum() or character in " ,.-_+@" else "_" for character in name)
 
 
-def _results(experiment: Experiment, label: str, ask: Ask) -> Iterable[Result]:
+def _results(experiment: Experiment, label: str, ask: Ask, divergences: Sequence[Divergence]) -> Iterable[Result]:
     """The results of an experiment, or the failure of all its cells; known divergences by their table."""
     began = time.perf_counter()
     try:
@@ -253,14 +255,13 @@ def _results(experiment: Experiment, label: str, ask: Ask) -> Iterable[Result]:
         text = str(error) if known else f"The answer could not be judged: {type(error).__name__}: {error}"
         results = [Result(*cell, label, FAILED, text) for cell in experiment.cells(label)]
     seconds = (time.perf_counter() - began) / (len(results) or 1)
-    return [by_the_table(replace(result, seconds=seconds)) for result in results]
+    return [by_the_table(replace(result, seconds=seconds), divergences) for result in results]
 
 
-def by_the_table(result: Result) -> Result:
+def by_the_table(result: Result, divergences: Iterable[Divergence]) -> Result:
     """Known divergences are strict: one that has gone fails until its row is removed."""
-    name = result.backend.partition("@")[0]
-    row = next((row for row in DIVERGENCES if row.backend == name and row.case == result.cell.id), None)
+    row = of_case(divergences, result.cell.id)
     if row is None:
         return result
     status = {PASSED: SURPRISING, FAILED: EXPECTED}[result.status]
-    return replace(result, status=status, reason=f"{result.reason}; {row.kind}: {row.reason} ({row.link})")
+    return replace(result, status=status, reason=f"{result.reason}; {row}")

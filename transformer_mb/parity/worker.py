@@ -9,11 +9,12 @@ import platform
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..columns.ending import TIMEOUT
-from ..errors import WorkerError
+from ..errors import BackendError, WorkerError
 
 if TYPE_CHECKING:
     from ..columns.column import Column
@@ -66,6 +67,7 @@ class Worker:
             raise WorkerError(f"{whose} greeted with a wrong {', '.join(wrong) or 'dtype'}: {greeting}.")
         if greeting["digest"] != source_digest():
             raise WorkerError(f"{whose} holds another transformer_mb than this process: {self.column.install}")
+        _check_rows(whose, greeting.get("divergences"))  # after the digest: an older worker has none to name
         return greeting
 
     @property
@@ -90,6 +92,16 @@ class Worker:
         if not (isinstance(answer, tuple) and [*map(type, answer)] == [str, bytes]):
             raise WorkerError(f"The worker of {self.column.label} must answer with a text and bytes, got {answer!r:.80}.")
         return answer
+
+
+def _check_rows(whose: str, rows: Any) -> None:
+    from ..divergences import Divergence
+
+    try:
+        for row in rows:
+            Divergence(*row)
+    except (BackendError, TypeError) as error:
+        raise WorkerError(f"{whose} greeted with a divergence that is none: {error}") from None
 
 
 def source_digest() -> str:
@@ -118,6 +130,7 @@ def begin(backend: str, device: str | None) -> tuple[list[Answer], Callable[[Ans
         "hardware": first.hardware or platform.machine(),
         "python": sys.version.split()[0],
         "digest": source_digest(),
+        "divergences": [astuple(row) for row in loaded.divergences],
     }
     backends: dict[str, Any] = {"float32": first}
     return [(json.dumps(greeting), b"")], lambda request: _answer(loaded, backends, device, *request)

@@ -1,4 +1,4 @@
-"""Ways past the layers that take less time, each held to the layers by ``tests/conformance/test_shortcuts.py``.
+"""Ways past the layers that take less time, each held to the layers by ``transformer_mb/conformance/test_shortcuts.py``.
 
 One of them is in the layers themselves, and stands here.
 """

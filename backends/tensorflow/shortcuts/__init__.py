@@ -1,1 +1,1 @@
-"""Ways past the layers that take less time, each held to the layers by ``tests/conformance/test_shortcuts.py``."""
+"""Ways past the layers that take less time, each held to the layers by ``transformer_mb/conformance/test_shortcuts.py``."""
