@@ -47,7 +47,7 @@ ROOMS = {
     "tests/distributed": (1_639, 21),
     "tests/errata": (180, 3),
     "tests/examples": (593, 9),
-    "tests/meta": (1_561, 23),
+    "tests/meta": (1_562, 23),
     "tests/native": (4_522, 34),
     "tests/parity": (5_202, 61),
     "tests/porting": (8_183, 57),
