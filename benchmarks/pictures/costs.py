@@ -20,9 +20,9 @@ def cost(one: Mapping[str, Any]) -> float:
     return 1e6 * one["seconds"] / one["tokens"]
 
 
-def memory(one: Mapping[str, Any]) -> float:
+def memory(one: Mapping[str, Any]) -> int:
     """Return MiB."""
-    return float(one["memory_MiB"])
+    return one["memory_MiB"]
 
 
 PANELS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float]], ...] = (
