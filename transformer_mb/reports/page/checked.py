@@ -85,7 +85,7 @@ def _tree(content: Mapping[str, Any]) -> dict[str, Any] | None:
         own = [f"{name} {one['reason']}" for name in ("forward", "backward") if (one := node.get(name))]
         wrong = any((one := node.get(name)) and not one["passed"] for name in ("forward", "backward"))
         depth = node["reference"].count(".") + 1 if node["reference"] else 0
-        inherited = f"; inherited {node['inherited']:.1e}" if node.get("inherited") is not None else ""
+        own += [f"inherited {node['inherited']:.1e}"] if node.get("inherited") is not None else []
         name = node["reference"] or "the whole"
-        lines.append({"depth": depth, "name": name, "text": f"{'; '.join(own)}{inherited}", "wrong": wrong})
+        lines.append({"depth": depth, "name": name, "text": "; ".join(own), "wrong": wrong})
     return {"first": tree.get("first"), "course": tree.get("course") or "", "lines": lines}

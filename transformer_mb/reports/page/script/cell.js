@@ -40,7 +40,7 @@ function cellDialog(section, byKey) {
     const tree = data.trees[cell.key];
     const facts = [
       ["Figure", `relative error ${small(cell.error)}`], ["Limit", small(cell.limit)],
-      ["Share", cell.share === null ? "not measured" : make("span", {}, `${(cell.share * 100).toPrecision(3)} % of the limit`, meter(cell.share))],
+      ["Share", cell.share === null ? "not measured" : make("span", {}, cell.share > 10 ? `${small(cell.share)} times the limit` : `${(cell.share * 100).toPrecision(3)} % of the limit`, meter(cell.share))],
       ["Reason", cell.reason],
       ["Limit by norm", cell.byNorm === null ? null : small(cell.byNorm)],
       ["Near-ties", cell.ties ? String(cell.ties) : null], ["Took", cell.seconds ? `${cell.seconds.toPrecision(2)} s` : null],

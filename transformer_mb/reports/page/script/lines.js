@@ -23,7 +23,7 @@ function ticksBetween(from, to, logarithm) {
 function lineChart(lines, { x, y, words, logX = false, logY = false, ticksX = null, width = 640, height = 320, band = [] }) {
   const all = lines.flatMap((line) => [...line.points, ...(line.thin || []).flat()]).concat(band.flat()).filter(([, value]) => Number.isFinite(value) && (!logY || value > 0));
   if (!all.length) return make("p", { class: "quiet" }, "Nothing to draw.");
-  const [left, right, top, bottom] = [58, 14, 10, 44];
+  const [left, right, top, bottom] = [58, 24, 10, 44];
   const extent = (place) => [Math.min(...all.map((one) => one[place])), Math.max(...all.map((one) => one[place]))];
   const [[x0, x1], [y0, y1]] = [extent(0), extent(1)];
   const pad = logY ? 1.08 : 0, low = logY ? y0 / pad : y0 - (y1 - y0) * 0.04, high = logY ? y1 * pad : y1 + (y1 - y0) * 0.04;

@@ -18,7 +18,7 @@ function cellsOf({ names, cells, more }) {
 }
 
 const WORST = (a, b) => b.failed - a.failed || (b.share ?? -1) - (a.share ?? -1) || a.number - b.number;
-const percent = (share) => (share === null ? "✓" : share > 0 && share < 0.005 ? "<1 %" : `${Math.round(share * 100)} %`);
+const percent = (share) => (share === null ? "✓" : share > 0 && share < 0.005 ? "<1 %" : share > 10 ? `${small(share)} ×` : `${Math.round(share * 100)} %`);
 
 function isShown(cell, { text, backend, status, dtype }) {
   const passes = { "": true, passed: cell.status === "passed", failed: cell.failed, ties: cell.ties > 0, expected: cell.status === "expected failure" };

@@ -29,6 +29,7 @@ async function begin() {
     tabs.forEach((tab, i) => { tab.setAttribute("aria-selected", String(i === chosen)); tab.tabIndex = i === chosen ? 0 : -1; });
     panels.forEach((panel, i) => { panel.hidden = i !== chosen; });
     drawSection(panels[chosen]);
+    list.scrollLeft = tabs[chosen].offsetLeft - list.offsetLeft - 16;
     return panels[chosen];
   };
   tabs.forEach((tab, i) => {
