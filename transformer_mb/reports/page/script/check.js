@@ -15,7 +15,7 @@ function drawCheck(section, content) {
   const sorted = [...figures].sort((a, b) => a.passed - b.passed || (share(b) ?? 0) - (share(a) ?? 0));
   const rows = sorted.map((one) => {
     const part = share(one);
-    const mark = one.passed ? make("span", { class: "good" }, "✓") : make("span", { class: "bad" }, "✗ wrong");
+    const mark = one.passed ? make("span", { class: "good" }, "✓") : make("span", { class: "bad" }, "✗");
     return [one.part, one.dtype, mark, part === null ? "" : interval({ mid: part }, linear(0, Math.max(1, part)), `${percent(part)} of the limit`, { width: 140, target: 1 }), part === null ? "" : percent(part), one.reason];
   });
   const fates = { caught: "✓ caught", blind: "✗ went unnoticed", "no effect": "without effect on either side" };
