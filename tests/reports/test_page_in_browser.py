@@ -1,6 +1,8 @@
 """The report in Debian's Chromium: narrow and wide, light and dark, by keyboard alone, with nothing asked of any network."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -150,6 +152,18 @@ def test_a_check_shows_the_first_module_that_is_wrong_and_what_went_unnoticed(vi
     assert "flax Block differs from torch TransformerEncoderLayer, in 3 draws; 1 of 2 planted mistakes were caught." in text
     assert "✗ norm1: forward own 2e-3; inherited 1.0e-16 ← the first that is wrong by itself" in text
     assert "✗ went unnoticed" in text and "weaker: no float64" in text
+
+
+def test_a_cell_is_copied_as_markdown_and_the_data_saved_as_json(visit, address):
+    page = visit(f"{address}#cell={CELL}", permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy the cell as Markdown").click()
+    page.get_by_text("copied", exact=True).wait_for()
+    assert page.evaluate("navigator.clipboard.readText()").startswith(f"**{CELL}**: passed\n\n- figure ")
+    page.keyboard.press("Escape")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save the data as JSON").click()
+    sections = json.loads(Path(saved.value.path()).read_text())["sections"]
+    assert len(sections) == len(TABS) and len(sections[0]["data"]["cells"]) > 5000
 
 
 def test_on_paper_every_part_is_there(visit, address):

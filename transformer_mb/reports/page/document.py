@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ... import __version__
 from ...errors import PictureError
 from ...extras import install_command
 from ...files.whole_file import write_whole
@@ -57,6 +58,7 @@ def page_text(sections: Sequence[Section]) -> str:
         sections=named,
         verdict=JUDGED[holds],
         holds=holds,
+        version=__version__,
         style=style,
         script=script,
         style_hash=_hash(style),

@@ -9,6 +9,17 @@ function commandOf(cell, repeat) {
   return `${command} --cases ${quoted(cell.id)}`;
 }
 
+// The cell in a few lines, for an issue.
+function markdownOf(cell, command, tree) {
+  const lines = [`**${cell.key}**: ${cell.status}`, "", `- figure ${small(cell.error)}, limit ${small(cell.limit)}`, `- ${cell.reason}`, ...(cell.worst ? [`- worst number: ${cell.worst}`] : [])];
+  return [...lines, "", "```", command, ...(tree ? ["", tree] : []), "```", ""].join("\n");
+}
+
+function copier(words, text, told) {
+  const onclick = () => navigator.clipboard.writeText(text).then(() => { told.textContent = " copied"; }, () => { told.textContent = " not permitted here: select it instead"; });
+  return make("button", { type: "button", class: "button", onclick }, words);
+}
+
 function quantileChart({ own, reference }, at) {
   const points = (values) => at.map((share, i) => [share, values[i]]).filter(([, value]) => value > 0);
   const lines = [{ name: "this backend", kind: 0, points: points(own) }, ...(reference ? [{ name: "NumPy in this dtype", kind: 1, points: points(reference) }] : [])];
@@ -55,7 +66,7 @@ function cellDialog(section, byKey) {
       ...(cell.worst ? [make("h3", {}, "Worst number"), make("p", {}, cell.worst)] : []),
       ...(cell.quantiles ? [make("h3", {}, "Errors of single numbers"), quantileChart(cell.quantiles, data.at)] : []),
       make("h3", {}, "Run it again"), make("pre", {}, command),
-      make("p", {}, make("button", { type: "button", class: "button", onclick: () => navigator.clipboard.writeText(command).then(() => { copied.textContent = " copied"; }, () => { copied.textContent = " not permitted here: select it instead"; }) }, "Copy the command"), copied),
+      make("p", {}, copier("Copy the command", command, copied), " ", copier("Copy the cell as Markdown", markdownOf(cell, command, tree), copied), copied),
       ...(planted.length ? [make("h3", {}, `Planted mistakes: ${planted.filter((one) => one[2]).length} of ${planted.length} caught`),
         make("ul", {}, planted.map(([, name, caught, reason]) => make("li", {}, `${caught ? "✓" : "✗ missed:"} ${name}: ${reason}`)))] : []));
     place.textContent = list.length > 1 ? `${at + 1} of ${many(list.length, "cell")}, by share of the limit` : "";

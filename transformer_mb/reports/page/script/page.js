@@ -54,6 +54,13 @@ async function begin() {
   };
   window.addEventListener("hashchange", route);
   window.addEventListener("beforeprint", () => panels.forEach(drawSection));
+  const save = document.getElementById("save");
+  save.hidden = false;
+  save.addEventListener("click", () => {
+    const href = URL.createObjectURL(new Blob([JSON.stringify({ sections }, null, 1)], { type: "application/json" }));
+    make("a", { href, download: "report.json" }).click();
+    URL.revokeObjectURL(href);
+  });
   list.hidden = tabs.length < 2;
   route();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
