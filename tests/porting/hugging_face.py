@@ -10,6 +10,7 @@ import numpy as np
 from elsewhere import elsewhere, flat, under
 from porting import transformers_process
 from porting.on_backend import Job, run_on, with_sentences
+from porting.small_model import single
 from transformer_mb.checkpoint import Checkpoint, write_checkpoint
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import read_lines
@@ -145,10 +146,6 @@ def folder_of(family, place):
     place.mkdir(exist_ok=True)
     FAMILIES[family].write(MADE[family](), place)
     return place
-
-
-def single(weights):
-    return {name: value.astype(np.float32) for name, value in weights.items()}
 
 
 def _references(runs, batches, make_first, captions):

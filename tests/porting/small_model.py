@@ -24,6 +24,11 @@ TARGET = np.array([[2, 5, 6, 7], [2, 8, 3, 1], [2, 9, 4, 12]])
 BATCH = {"source": SOURCE, "target": TARGET, "source_valid_lens": LENS}
 
 
+def single(weights):
+    """The arrays in float32."""
+    return {name: value.astype(np.float32) for name, value in weights.items()}
+
+
 def weights_of(folder: Path) -> PortedModel:
     found = read_checkpoint(folder)
     return PortedModel(config=found.config, weights=found.weights)

@@ -139,7 +139,7 @@ def test_a_folder_is_not_replaced_by_a_file_nor_the_other_way(model, tmp_path):
     ("arguments", "words"),
     [
         ({"to": "nonesuch"}, "^to must be one of torch, paddle, .*got 'nonesuch'"),
-        ({"to": "huggingface"}, r"got 'huggingface'. Hugging Face's folders .* are marian \(encoder and decoder\) and bert"),
+        ({"to": "huggingface"}, r"got 'huggingface'. Hugging Face's folders .* are marian, bart, .*distilbert"),
         ({"to": "npz", "from_": "hf"}, "^from must be one of.*got 'hf'. Hugging Face's folders"),
         ({"to": "npz", "config": {"number_of_heads": 4}}, "Unknown setting.s.: number_of_heads. There are: "),
         ({"to": "tensorflow"}, "to must be one of"),

@@ -154,5 +154,5 @@ def prove(kind, folder, batch, max_steps=0):
     given = {f"batch.{name}": array for name, array in batch.items()}
     given |= {f"tensor.{name}": array for name, array in model.native.tensors.items()}
     settings = {"config": model.config.to_dict(), "native_settings": model.native.settings, "max_steps": max_steps}
-    outputs, _ = getattr(hugging_face, f"run_{kind}")(given, settings)
+    outputs, _ = hugging_face.run_folder(given, settings)
     return outputs

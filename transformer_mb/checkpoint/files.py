@@ -22,8 +22,9 @@ OPTIMIZER, TRAINER, LAST = "optimizer.safetensors", "trainer.json", "last.safete
 # Beside a vocabulary of subwords: what makes them of text, a file of one kind or the other.
 TOKENIZERS = tuple(f"{side}_tokenizer{suffixes[0]}" for side in VOCABULARIES for suffixes in SUFFIXES.values())
 KEPT = "kept-*.safetensors"
+HEADS, CARRIED = "heads.safetensors", "carried.safetensors"  # of a ported model: see ``beside``
 OF_TRAINING = (OPTIMIZER, TRAINER, LAST, KEPT)
-FILES = (CONFIG, MODEL, *VOCABULARIES.values(), *TOKENIZERS, *OF_TRAINING)
+FILES = (CONFIG, MODEL, *VOCABULARIES.values(), *TOKENIZERS, *OF_TRAINING, HEADS, CARRIED)
 
 
 def kept_name(step: int) -> str:
@@ -61,6 +62,8 @@ def check_nothing_lost(folder: Path, *, vocabularies: bool, training: bool) -> N
         lost.append("vocabularies")
     if not training and any(any(place.glob(name)) for name in OF_TRAINING):
         lost.append("the state of its training")
+    if any((place / name).exists() for name in (HEADS, CARRIED)):
+        lost.append("parts for tasks or the files of the library that it is from")
     if lost and holds_checkpoint(folder):
         raise CheckpointError(
             f"The folder must be a new one, but {folder} holds a checkpoint with {' and '.join(lost)}, which would be lost: "

@@ -9,10 +9,13 @@ optimizer.safetensors   ``step`` and the moments ``m.NAME``, ``v.NAME`` or ``mom
 trainer.json            how far training is, and its recipe: see ``training.state``
 last.safetensors        the weights after the last step, where model.safetensors keeps those of the best validation
 kept-STEP.safetensors   the weights of one of the best validations, where a training keeps several (``keep_best``)
+heads.safetensors       of a ported model: parts for tasks, whose metadata says what each computes (``task_heads``)
+carried.safetensors     of a ported model: the files of its library, which go back there as they were (``beside``)
 ======================  =========================================================================================
 
-The last four belong to training; a model alone has none of them. Vocabularies are optional, but a model with two sides has
-both or none. Each file of tensors says in its metadata which of the others it was saved with (``ties``).
+Those from optimizer.safetensors to kept-STEP.safetensors belong to training; a model alone has none of them. Vocabularies are
+optional, but a model with two sides has both or none. Each file of tensors says in its metadata which of the others it was
+saved with (``ties``), those of a ported model apart.
 """
 
 from __future__ import annotations

@@ -127,6 +127,7 @@ class Family:
         into, lines: as of ``Loading``, and what a table says. loading: of a model, its container and the settings instead.
         check_names: refuses settings about names; None: the names are fixed.
         note: what a written folder lacks of a model, as a sentence; or "".
+        holds_heads: whether a model's parts for tasks come along.
         ends_sources: whether an engine itself ends each source of a model.
         described: what a table calls it other than ``title``.
         seems: how a folder that is not recognized may be one all the same, as the end of a sentence; or "".
@@ -152,6 +153,7 @@ class Family:
     loading: Callable[[PortedModel, Format | None, Settings], Loading] | None = None
     check_names: Callable[[Format, Settings], None] | None = None
     note: Callable[[PortedModel], str] = lambda model: ""
+    holds_heads: Callable[[PortedModel], bool] = lambda model: False
     ends_sources: Callable[[PortedModel], bool] = lambda model: False
     described: str = ""
     seems: Callable[[Path], str] = lambda folder: ""

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..config import TransformerConfig
 from ..data.vocabulary import Vocabulary
+from ..task_heads import Head
 from ..trainer import SLOTS
 
 Arrays = Mapping[str, np.ndarray]
@@ -63,6 +64,8 @@ class PortedModel:
         betas: Adam's, where the source or the settings tell them.
         notes: what was dropped or is odd, one sentence each.
         native: of a folder, the tensors as read and the fields that its reference run takes; of a file the reader has them.
+        heads: parts for tasks on top of its states, the unknown ones too.
+        carried: of a folder of a library, its own files beside the weights, by name; ``carried_type`` is its ``model_type``.
         shown: by field whether the source shows it, where names and shapes of the weights tell otherwise (see ``origins``).
     """
 
@@ -74,6 +77,9 @@ class PortedModel:
     betas: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
     native: NativeFile | None = None
+    heads: tuple[Head, ...] = ()
+    carried: Mapping[str, bytes] = field(default_factory=dict)
+    carried_type: str = ""
     shown: Mapping[str, bool] = field(default_factory=dict)
 
 

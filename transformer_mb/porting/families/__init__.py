@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from ..kinds import Family
-from . import bert, canonical, d2l, marian, paddle_transformer, torch_transformer
+from . import (
+    bart,
+    bert,
+    blenderbot,
+    canonical,
+    d2l,
+    distilbert,
+    gpt2,
+    marian,
+    mbart,
+    opt,
+    paddle_transformer,
+    pegasus,
+    roberta,
+    torch_transformer,
+    xlm_roberta,
+)
 
-MODULES = (canonical, marian, bert, torch_transformer, paddle_transformer, d2l)
+OF_LIBRARY = (marian, bart, mbart, pegasus, blenderbot, gpt2, opt, bert, roberta, xlm_roberta, distilbert)
+MODULES = (canonical, *OF_LIBRARY, torch_transformer, paddle_transformer, d2l)
 FAMILIES: dict[str, Family] = {module.ROW.name: module.ROW for module in MODULES}
 # For those who look for it under the library's name, of which there are many.
-OF_HUGGING_FACE = "Hugging Face's folders (transformers) are marian (encoder and decoder) and bert (encoder)."
+OF_HUGGING_FACE = f"Hugging Face's folders (transformers) are {', '.join(module.ROW.name for module in OF_LIBRARY)}."
 DEFAULT = d2l.ROW  # what a container holds where nothing says otherwise

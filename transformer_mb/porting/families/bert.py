@@ -1,41 +1,22 @@
 """BERT and its kin (MiniLM) as ``transformers`` saves them (Devlin et al. 2019): an encoder, with or without the pooler.
 
-Heads for a task (``cls.*``, ``classifier.*``, ``qa_outputs.*``) have no place in the canonical form; a note says that they
-stay behind. Words become ids outside of this project: a BERT vocabulary needs WordPiece, and each sentence ``[CLS]`` before
-it and ``[SEP]`` after it.
+Heads for words, sentences and tokens come along and run (``task_heads``). Words become ids outside of this project: a BERT
+vocabulary needs WordPiece, and each sentence ``[CLS]`` before it and ``[SEP]`` after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ...config import TransformerConfig
-from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
-from ...errors import PortError
-from ...files.regular import read_regular_text
-from ..model import Arrays, NativeFile, PortedModel
-from ..safety.port_errors import system_errors
-from ..settings import build_config, check_holds, check_sizes, usual, vocabularies
-from .generation import KNOWN
-from .hugging_face import (
-    ACTIVATIONS,
-    CONFIG,
-    Fields,
-    LibraryModel,
-    canonical_weights,
-    family_of,
-    read_object,
-    read_weights,
-    vocabulary_of,
-    write_object,
-    write_weights,
-)
+from ..settings import usual
+from .bert_words import read_words, write_words
+from .described_folder import row_of
+from .description import Description, Named, TokenTables
+from .hugging_face import CONFIG, LibraryModel
 from .naming_schemes import LayerNames
+from .task_layouts import HeadLayout, linear, masked_lm, on_one_state, on_tokens
 
 MODEL = LibraryModel(
     model_type="bert",
@@ -50,13 +31,9 @@ MODEL = LibraryModel(
         f"{CONFIG} names no model: that it is a BERT and no kin of it was taken on trust.",
     ),
 )
-PREFIX = "bert."
-HEADS = ("cls.", "classifier.", "qa_outputs.")
-POSITION_IDS = "embeddings.position_ids"  # 0, 1, 2, ...: no weights
-VOCABULARY, TOKENIZER = "vocab.txt", "tokenizer.json"
-ROLES = {"unk": "[UNK]", "pad": "[PAD]", "bos": "[CLS]", "eos": "[SEP]"}
+TABLES = TokenTables(sides={"encoder": "embeddings.word_embeddings.weight"})
 OUTER = {
-    "encoder.embedding.weight": "embeddings.word_embeddings.weight",
+    "encoder.embedding.weight": TABLES.sides["encoder"],
     "encoder.pos_embedding.weight": "embeddings.position_embeddings.weight",
     "encoder.type_embedding.weight": "embeddings.token_type_embeddings.weight",
     "encoder.embedding_norm": "embeddings.LayerNorm",
@@ -86,109 +63,57 @@ RATES = {
     "dropout": "hidden_dropout_prob",
     "attention_dropout": "attention_probs_dropout_prob",
 }
-NATIVE = (*SIZES.values(), *RATES.values(), "hidden_act")  # what BertConfig is made of for the proof
 FIXED = {
+    **usual("norm_position", "norm_kind", "norm_affine", "final_norm", "ffn_bias", "ffn_dropout"),
     "architecture": "encoder",
     "embedding_norm": True,
     "embedding_scale": False,
     "position": "learned",
+    "position_offset": 0,
     "encoder_attention_bias": True,
 }
-NEEDED = {
-    **FIXED,
-    **usual("norm_position", "norm_kind", "norm_affine", "final_norm", "position_offset", "ffn_bias"),
-    "ffn_dropout": 0.0,
-}
+REQUIRED = {"position_embedding_type": ("absolute",), "is_decoder": (False,)}
+BUFFERS = (r"embeddings\.(position_ids|token_type_ids)",)
+OF_WORDS, NEXT = "cls.predictions", "BertForNextSentencePrediction"
+HEADS = (
+    masked_lm(
+        *("Bert", f"{OF_WORDS}.transform.dense", "activation", f"{OF_WORDS}.transform.LayerNorm"),
+        *(f"{OF_WORDS}.decoder.weight", f"{OF_WORDS}.bias"),
+    ),
+    HeadLayout(task="next_sentence", made_by=NEXT, takes="pooled", steps=(linear("cls.seq_relationship"),)),
+    on_one_state("Bert", "pooled", linear("classifier")),
+    *on_tokens("Bert"),
+)
 
 
-def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
-    """``settings`` may change what changes no tensor, and bring a vocabulary; raises PortError."""
-    fields = Fields(folder / CONFIG, MODEL)
-    absent = fields.fill({**SIZES, **RATES}, settings)
-    native = read_weights(folder)
-    own = {n: a for n, a in native.tensors.items() if not n.startswith(HEADS) and n.removeprefix(PREFIX) != POSITION_IDS}
-    heads = [name for name in native.tensors if name.startswith(HEADS)]
-    _check_position_ids(native.tensors, folder)
-    tensors = {_modern(name): value for name, value in own.items()}
-    config = build_config(_fields(fields, tensors), settings, {})
-    check_sizes(config, len(tensors))
-    weights = canonical_weights(tensors, NAMES, config, folder)
-    vocabulary, problem = _vocabulary(folder, config)
-    vocabulary = vocabularies(settings).get("source_vocabulary", vocabulary)
-    dropped = f"The task's head stays behind: {', '.join(heads)}." if heads else ""
-    model_fields, unknown = fields.native(NATIVE, (*KNOWN, "position_embedding_type", "tie_word_embeddings"))
-    notes = (*fields.doubts, *native.notes, *unknown, *(note for note in (dropped, problem) if note))
-    run = NativeFile(format="safetensors", tensors=own, settings={"config": model_fields})
-    return PortedModel(config=config, weights=weights, source_vocabulary=vocabulary, notes=notes, native=run, shown=absent)
-
-
-def write(model: PortedModel, folder: Path) -> None:
-    """Write what ``BertModel.from_pretrained`` loads; without a pooler it makes one up and says so."""
-    config = model.config
-    check_holds(config, {**NEEDED, "embedding_dropout_rate": config.dropout}, "A BERT folder")
-    if not config.token_types:
-        raise PortError("A BERT folder cannot hold this model: token_types must be at least 1, got 0.")
-    fields = {
-        "architectures": ["BertModel"],
-        "model_type": "bert",
-        **{theirs: getattr(config, ours) for ours, theirs in {**SIZES, **RATES}.items()},
-        "attention_probs_dropout_prob": config.attention_dropout_rate,
-        "hidden_act": ACTIVATIONS[config.activation][0],
-        "position_embedding_type": "absolute",
-    }
-    write_object(folder / CONFIG, fields)
-    write_weights(folder, {NAMES.tensor(name): value for name, value in model.weights.items()})
-    if model.source_vocabulary is not None:
-        (folder / VOCABULARY).write_text("".join(f"{token}\n" for token in model.source_vocabulary.entries), encoding="utf-8")
-
-
-def _fields(fields: Fields, tensors: Arrays) -> dict[str, Any]:
-    fields.require("position_embedding_type", "absolute", "absolute")
-    fields.require("is_decoder", False, False)
-    sizes = fields.all(SIZES, int)
-    table, pad_id = tensors.get(OUTER["encoder.embedding.weight"]), sizes["pad_id"]
-    return {
-        **FIXED,
-        **sizes,
-        **fields.all(RATES, float),
-        "activation": fields.activation("hidden_act"),
-        "pooler": "pooler.dense.weight" in tensors,
-        "padding_vector_zero": table is not None and 0 <= pad_id < len(table) and not table[pad_id].any(),
-    }
-
-
-def _check_position_ids(tensors: Arrays, folder: Path) -> None:
-    """Older releases saved them and computed with what a file held."""
+def modern_names(tensors: Mapping[str, np.ndarray]) -> Named:
+    """Return tensors by today's names: files of before 2019 call the scale and shift of a normalisation gamma and beta."""
+    today = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+    renamed = {}
     for name, array in tensors.items():
-        if name.removeprefix(PREFIX) == POSITION_IDS and not np.array_equal(array.reshape(-1), np.arange(array.size)):
-            raise PortError(f"{folder}: {name} must count from 0, got {array.reshape(-1)[:5].tolist()} at its beginning.")
+        for old, new in today.items():
+            name = name.replace(old, new)
+        renamed[name] = array
+    return renamed
 
 
-def _modern(name: str) -> str:
-    """The name in a BertModel; files of before 2019 call the scale and shift of a normalisation gamma and beta."""
-    name = name.removeprefix(PREFIX)
-    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
-
-
-def _vocabulary(folder: Path, config: TransformerConfig) -> tuple[Vocabulary | None, str]:
-    ids = _token_ids(folder)
-    if not ids:
-        return None, f"There is no {VOCABULARY} or {TOKENIZER} that lists the tokens: the vocabulary was left out."
-    special = {role: ids.get(ROLES[role], config.pad_id) for role in SPECIAL_TOKENS}
-    words = partial(Vocabulary, pipeline="words", special=special)
-    return vocabulary_of(ids, config.source_vocab_size or 0, VOCABULARY, words)
-
-
-def _token_ids(folder: Path) -> Mapping[str, int]:
-    if (folder / VOCABULARY).is_file():
-        with system_errors(f"{folder / VOCABULARY} cannot be read", UnicodeDecodeError):
-            lines = read_regular_text(folder / VOCABULARY, "vocabulary").removesuffix("\n").split("\n")
-        return {token: number for number, token in enumerate(lines)}
-    if not (folder / TOKENIZER).is_file():
-        return {}
-    model = read_object(folder / TOKENIZER).get("model")
-    ids = model.get("vocab") if isinstance(model, dict) else None
-    return ids if isinstance(ids, dict) else {}
-
-
-ROW = family_of(MODEL, "HF BERT/MiniLM folder", read=read, write=write, options=", add_pooling_layer={pooler}")
+FAMILY = Description(
+    library=MODEL,
+    title="HF BERT/MiniLM folder",
+    prefix="bert.",
+    names=NAMES,
+    tables=TABLES,
+    fixed=FIXED,
+    sizes=SIZES,
+    rates=RATES,
+    vocabularies={},
+    activation="hidden_act",
+    required=REQUIRED,
+    buffers=BUFFERS,
+    unpacked=modern_names,
+    read_words=read_words,
+    write_words=write_words,
+    heads=HEADS,
+)
+ROW = row_of(FAMILY)
+read, write = ROW.read, ROW.write

@@ -242,17 +242,18 @@ def family_of(
     """Make the row of a model; ``options`` are further arguments of what loads it."""
     into = f"transformers.{model.classes[0]}"
     return Family(
-        name=model.model_type,
+        name=model.model_type.replace("-", "_"),
         title=title,
         kind="folder",
         recognize=model.is_in,
         seems=model.seems,
         read=read,
         write=write,
-        runs=f"proof.reference_runs.hugging_face:run_{model.model_type}",
+        runs="proof.reference_runs.hugging_face:run_folder",
         requires=("transformers", "torch"),
         files=FILES,
         into=into,
         lines=f"import transformers\nmodel = {into}.from_pretrained({{path}}{options})",
         note=note,
+        holds_heads=lambda ported: ported.carried_type == model.model_type,
     )

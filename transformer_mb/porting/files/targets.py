@@ -89,6 +89,10 @@ def write_target(model: PortedModel, target: Target, place: Path, settings: Sett
         write_beside(place, native, model.config)
         carried = native.optimizer is not None
         untold = carried and native.betas is None and target.format.keeps_betas
+    heads = [head for head in model.heads if head.task or not head.made_by]
+    if heads and not target.family.holds_heads(model):
+        parts = ", ".join(head.task or "parts that are not known" for head in heads)
+        notes.append(f"Parts for tasks stay behind, which {target.title} has no place for: {parts}.")
     if model.optimizer is not None and not carried:
         notes.append(f"The optimizer's state was dropped: it travels in {', '.join(CARRYING)}, not in {target.name}.")
     if note := target.family.note(model):

@@ -10,10 +10,12 @@ import numpy as np
 from ...config import TransformerConfig
 from ...random_streams import stream
 from ...registry import get_backend
+from ...task_heads import task_outputs
 from ..model import Arrays, PortedModel
 
 ROWS, SOURCE_STEPS, TARGET_STEPS, MAX_STEPS = 4, 64, 32, 8  # positions far beyond those of short sentences
 BATCH, TENSOR = "batch.", "tensor."
+HEAD = "head."  # what the outputs of parts for tasks are called, before the task's name
 END = -1  # what ``tokens`` holds from the end token on
 
 
@@ -53,8 +55,25 @@ def max_steps(config: TransformerConfig) -> int:
 
 
 def run_reference(model: PortedModel, batch: Arrays, decoded: bool = True) -> dict[str, np.ndarray]:
-    """Run the canonical weights in NumPy, in float64: ``encoder``, ``pooled``, ``logits``, ``tokens``."""
-    return run_backend(get_backend("numpy", dtype="float64"), model.config, model.weights, batch, decoded)
+    """Run the canonical weights in NumPy, in float64: ``encoder``, ``pooled``, ``logits``, ``tokens``, and its heads."""
+    backend = get_backend("numpy", dtype="float64")
+    outputs = run_backend(backend, model.config, model.weights, batch, decoded)
+    if not decoded or not any(head.task for head in model.heads):
+        return outputs
+    native = backend.from_weights(model.config, model.weights)
+    given = batch_of_heads(batch, model.config.eos_id if model.config.architecture == "encoder_decoder" else None)
+    found = task_outputs(backend, native, model.heads, *given)
+    return {**outputs, **{f"{HEAD}{task}": array for task, array in found.items()}}
+
+
+def batch_of_heads(batch: Arrays, eos_id: int | None) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """Return what heads read: sources with lengths and types, which end with ``eos_id`` where one is given; else targets."""
+    if "source" not in batch:
+        return batch["target"], None, None
+    source, lens = batch["source"].copy(), batch["source_valid_lens"]
+    if eos_id is not None:
+        source[np.arange(len(source)), lens - 1] = eos_id
+    return source, lens, batch.get("token_types")
 
 
 def run_backend(

@@ -19,7 +19,7 @@ from ..settings import FIELDS
 from . import agreement
 from .agreement import LIMIT, finite_part, token_differences
 from .expected_outputs import Expected, Met, held_against
-from .probe import END, probe_batch
+from .probe import END, HEAD, probe_batch
 from .running import Ran, run_export, run_result, run_source
 
 
@@ -91,6 +91,8 @@ def _proof(source: Source, target: Target, place: Path, settings: Settings, load
         lines = loading.at(fields_at(place.resolve(), model, target), optimizer=False).lines
         of_result = run_result(result, native, target, place, batch, lines)
         stored = compared_file(model, result, target)
+    if not family.holds_heads(model):
+        of_source = of_source._replace(outputs={n: a for n, a in of_source.outputs.items() if not n.startswith(HEAD)})
     return _compared(model, batch, of_source, of_result, stored), of_source.fixed
 
 
@@ -149,6 +151,9 @@ def read_back(target: Target, place: Path) -> tuple[PortedModel, NativeFile | No
 def compared_file(model: PortedModel, result: PortedModel, target: Target) -> ReadBack:
     """Weights, and the optimizer's state as far as the result holds it; and what a file or checkpoint of ours records."""
     checksums, changed = _checksums(model.weights, result.weights)
+    if target.family.holds_heads(model):
+        heads = [{name: array for head in one.heads for name, array in head.tensors.items()} for one in (model, result)]
+        changed += [f"head {name}" for name in _checksums(*heads)[1]]
     if model.optimizer is not None and result.optimizer is not None:
         changed += [f"optimizer {name}" for name in _checksums(model.optimizer, result.optimizer)[1]]
     failures = []

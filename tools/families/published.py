@@ -1,0 +1,80 @@
+"""Published models by name: their configurations, with fewer rows of the vocabulary and narrower layers, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ROWS = 97  # of a vocabulary
+PER_HEAD, PER_HEAD_WIDE = 4, 6  # widths of the model and of its feed-forward network, of each head
+BOTH = ("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads")
+
+
+def _both(layers: tuple[int, int], heads: int, **fields: Any) -> dict[str, Any]:
+    """Return the fields of an encoder and a decoder."""
+    sizes = dict(zip(BOTH, (*layers, heads, heads), strict=True))
+    wide = {"encoder_ffn_dim": PER_HEAD_WIDE * heads, "decoder_ffn_dim": PER_HEAD_WIDE * heads}
+    return {"vocab_size": ROWS, "d_model": PER_HEAD * heads, **sizes, **wide, **fields}
+
+
+def _one(layers: int, heads: int, **fields: Any) -> dict[str, Any]:
+    """Return the fields of BERT and its kin."""
+    widths = {"hidden_size": PER_HEAD * heads, "intermediate_size": PER_HEAD_WIDE * heads}
+    return {"vocab_size": ROWS, "num_hidden_layers": layers, "num_attention_heads": heads, **widths, **fields}
+
+
+MARIAN_IDS = {"pad_token_id": ROWS - 1, "decoder_start_token_id": ROWS - 1, "bos_token_id": 0, "eos_token_id": 0}
+LARGE = {"max_position_embeddings": 1024, "scale_embedding": True}
+ROBERTA = _one(12, 12, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5)
+DISTILBERT = {"vocab_size": ROWS, "n_layers": 6, "n_heads": 12, "dim": PER_HEAD * 12, "hidden_dim": PER_HEAD_WIDE * 12}
+# By name: the class that is saved, and its configuration.
+PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
+    "opus-mt-en-de": (
+        "MarianMTModel",
+        _both((6, 6), 8, max_position_embeddings=512, activation_function="swish", scale_embedding=True, **MARIAN_IDS),
+    ),
+    "bart-base": ("BartForConditionalGeneration", _both((6, 6), 12, max_position_embeddings=1024)),
+    "bart-large-mnli": ("BartForSequenceClassification", _both((12, 12), 16, max_position_embeddings=1024, num_labels=3)),
+    "mbart-large-cc25": ("MBartForConditionalGeneration", _both((12, 12), 16, decoder_start_token_id=90, **LARGE)),
+    "mbart-large-50": (
+        "MBartForConditionalGeneration",
+        _both((12, 12), 16, activation_function="relu", decoder_start_token_id=2, **LARGE),
+    ),
+    "pegasus-xsum": (
+        "PegasusForConditionalGeneration",
+        _both((16, 16), 16, activation_function="relu", max_position_embeddings=512, scale_embedding=True),
+    ),
+    "blenderbot-400M-distill": (
+        "BlenderbotForConditionalGeneration",
+        _both((2, 12), 32, max_position_embeddings=128, scale_embedding=True, encoder_no_repeat_ngram_size=0),
+    ),
+    "gpt2": (
+        "GPT2LMHeadModel",
+        {"vocab_size": ROWS, "n_embd": PER_HEAD * 12, "n_head": 12, "n_layer": 12, "bos_token_id": 96, "eos_token_id": 96},
+    ),
+    "distilgpt2": (
+        "GPT2LMHeadModel",
+        {"vocab_size": ROWS, "n_embd": PER_HEAD * 12, "n_head": 12, "n_layer": 6, "bos_token_id": 96, "eos_token_id": 96},
+    ),
+    "opt-125m": (
+        "OPTForCausalLM",
+        {
+            **{"vocab_size": ROWS, "hidden_size": PER_HEAD * 12, "word_embed_proj_dim": PER_HEAD * 12, "num_hidden_layers": 12},
+            **{"num_attention_heads": 12, "ffn_dim": PER_HEAD_WIDE * 12, "max_position_embeddings": 2048},
+        },
+    ),
+    "bert-base-uncased": ("BertForMaskedLM", _one(12, 12)),
+    "all-MiniLM-L6-v2": ("BertModel", _one(6, 12)),
+    "roberta-base": ("RobertaForMaskedLM", ROBERTA),
+    "xlm-roberta-base": ("XLMRobertaForMaskedLM", ROBERTA),
+    "roberta-large-mnli": ("RobertaForSequenceClassification", {**ROBERTA, **_one(24, 16), "num_labels": 3}),
+    "distilbert-base-uncased": ("DistilBertForMaskedLM", DISTILBERT),
+    "distilbert-sst-2": ("DistilBertForSequenceClassification", {**DISTILBERT, "num_labels": 2}),
+    "distilbert-squad": ("DistilBertForQuestionAnswering", DISTILBERT),
+}
+# One of each family with few layers, for a quick look.
+LAYERS = ("encoder_layers", "decoder_layers", "num_hidden_layers", "n_layer", "n_layers")
+
+
+def shallow(config: dict[str, Any], layers: int = 2) -> dict[str, Any]:
+    """Return a configuration with fewer layers."""
+    return {name: min(value, layers) if name in LAYERS else value for name, value in config.items()}
