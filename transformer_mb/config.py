@@ -19,7 +19,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "norm_kind": ("layer_norm", "std_norm", "rms_norm"),
     "activation": ("relu", "gelu", "gelu_tanh", "silu"),
     "position": ("sinusoidal", "learned"),
-    "sinusoid_layout": ("interleaved", "halves"),
+    "sinusoid_layout": ("interleaved", "halves", "fairseq"),
     "compat_decode": ("correct", "d2l"),
     "normalization": ("steps", "tokens"),  # of the loss
     "precision": ("full", "bf16", "tf32"),  # of a trainer's matrix products
@@ -52,7 +52,7 @@ class TransformerConfig:
         share_embeddings: one table for source and target. tie_output: the output projection is the
             target embedding table.
         padding_vector_zero: the pad row of the tables is zero and gets no gradient.
-        position_offset: number of the first position (RoBERTa starts at 2).
+        sinusoid_layout: see ``positions.sinusoid_table``. position_offset: number of the first position (RoBERTa starts at 2).
         token_types: rows of the encoder's token-type table, 0 for none. pooler: BERT's tanh layer
             over the first position, for architecture ``encoder``.
         dropout: rate on sublayer outputs; attention_dropout: on attention weights, embedding_dropout: on embeddings with

@@ -24,6 +24,7 @@ def _one(layers: int, heads: int, **fields: Any) -> dict[str, Any]:
 
 MARIAN_IDS = {"pad_token_id": ROWS - 1, "decoder_start_token_id": ROWS - 1, "bos_token_id": 0, "eos_token_id": 0}
 LARGE = {"max_position_embeddings": 1024, "scale_embedding": True}
+NLLB = _both((12, 12), 16, activation_function="relu", **LARGE)
 ROBERTA = _one(12, 12, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5)
 DISTILBERT = {"vocab_size": ROWS, "n_layers": 6, "n_heads": 12, "dim": PER_HEAD * 12, "hidden_dim": PER_HEAD_WIDE * 12}
 # By name: the class that is saved, and its configuration.
@@ -47,6 +48,8 @@ PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
         "BlenderbotForConditionalGeneration",
         _both((2, 12), 32, max_position_embeddings=128, scale_embedding=True, encoder_no_repeat_ngram_size=0),
     ),
+    "nllb-200-distilled-600M": ("M2M100ForConditionalGeneration", NLLB),
+    "m2m100_418M": ("M2M100ForConditionalGeneration", {**NLLB, "activation_dropout": 0.1}),
     "gpt2": (
         "GPT2LMHeadModel",
         {"vocab_size": ROWS, "n_embd": PER_HEAD * 12, "n_head": 12, "n_layer": 12, "bos_token_id": 96, "eos_token_id": 96},

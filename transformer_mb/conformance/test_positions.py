@@ -1,4 +1,4 @@
-"""Positions of left-padded rows, whatever the padding's dtype and the table's."""
+"""Tables of positions in each layout; positions of left-padded rows, whatever the padding's dtype and the table's."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,22 @@ import pytest
 from transformer_mb.parity.rows.model_cases import DECODER
 
 STEPS = 300  # more than a byte counts
+# Of width 6: by how much each column's angle grows from one position to the next, in the order of the columns.
+RATES = {
+    "interleaved": 10000.0 ** (-np.repeat([0, 1, 2], 2) / 3),
+    "halves": 10000.0 ** (-np.tile([0, 1, 2], 2) / 3),
+    "fairseq": np.tile([1.0, 0.01, 0.0001], 2),
+}
+
+
+@pytest.mark.parametrize("layout", RATES)
+def test_the_columns_of_a_layout(layout, backend):
+    """Sine or cosine of the position times the column's rate, from position 2 on."""
+    encoding = backend.PositionalEncoding(6, 0.0, 10, layout=layout)
+    got = backend.apply(encoding, np.zeros((1, 4, 6)), 2)[0]
+    angles = np.arange(2, 6)[:, None] * RATES[layout]
+    sines = np.arange(6) % 2 == 0 if layout == "interleaved" else np.arange(6) < 3
+    np.testing.assert_allclose(got, np.where(sines, np.sin(angles), np.cos(angles)), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("position", ["learned", "sinusoidal"])

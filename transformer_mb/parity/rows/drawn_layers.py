@@ -174,7 +174,7 @@ FAMILIES = (
     ),
     _family(
         *("positions", 1, _positions),
-        {**SMALL, "width": (8, 2), "offset": ("none", "last", "by row"), "sinusoid_layout": CHOICES["sinusoid_layout"]},
+        {**SMALL, "width": (8, 2), "offset": ("none", "last", "by row"), "sinusoid_layout": ("interleaved", "halves")},
     ),
     _family(
         *("block", 3, _block),
