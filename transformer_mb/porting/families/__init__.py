@@ -13,6 +13,7 @@ from . import (
     gpt2,
     m2m_100,
     marian,
+    marian_npz,
     mbart,
     opt,
     paddle_transformer,
@@ -23,7 +24,7 @@ from . import (
 )
 
 OF_LIBRARY = (marian, bart, mbart, pegasus, blenderbot, m2m_100, gpt2, opt, bert, roberta, xlm_roberta, distilbert)
-MODULES = (canonical, *OF_LIBRARY, torch_transformer, paddle_transformer, d2l)
+MODULES = (canonical, *OF_LIBRARY, torch_transformer, paddle_transformer, marian_npz, d2l)
 FAMILIES: dict[str, Family] = {module.ROW.name: module.ROW for module in MODULES}
 # For those who look for it under the library's name, of which there are many.
 OF_HUGGING_FACE = f"Hugging Face's folders (transformers) are {', '.join(module.ROW.name for module in OF_LIBRARY)}."
