@@ -50,6 +50,13 @@ PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "nllb-200-distilled-600M": ("M2M100ForConditionalGeneration", NLLB),
     "m2m100_418M": ("M2M100ForConditionalGeneration", {**NLLB, "activation_dropout": 0.1}),
+    "wmt19-en-de": (
+        "FSMTForConditionalGeneration",
+        {
+            **{name: value for name, value in _both((6, 6), 16, max_position_embeddings=1024).items() if name != "vocab_size"},
+            **{"src_vocab_size": ROWS, "tgt_vocab_size": ROWS - 6, "activation_function": "relu", "langs": ["en", "de"]},
+        },
+    ),
     "gpt2": (
         "GPT2LMHeadModel",
         {"vocab_size": ROWS, "n_embd": PER_HEAD * 12, "n_head": 12, "n_layer": 12, "bos_token_id": 96, "eos_token_id": 96},
