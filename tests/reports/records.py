@@ -64,11 +64,16 @@ def failing_run():
     """A matrix of one passed and one failed cell, whose words are no harmless text."""
     results = [
         Result("layer forward", "ffn relu", "float64", "torch", PASSED, "1e-16 by norm", 1e-16, 1e-12, 0.1),
-        Result("layer forward", EVIL, "float64", "torch", FAILED, "2e-3 by norm", 2e-3, 1e-12, 0.1),
+        Result(
+            *("layer forward", EVIL, "float64", "torch", FAILED, "2e-3 by norm", 2e-3, 1e-12, 0.1),
+            worst="output at [0, 1]: 1.002, and 1 in the reference",
+            quantiles={"own": [0.0, 0.0, 1e-9, 1e-8, 1e-7, 1e-3, 2e-3], "reference": [0.0, 0.0, 1e-9, 1e-8, 1e-7, 2e-7, 3e-7]},
+        ),
     ]
     controls = [ControlResult("a moved epsilon", "layer forward", "ffn relu", "float64", "torch", True, "2e-3 by norm")]
     greeting = {"torch": {"version": "2.13", "device": "cpu", "hardware": "x86_64"}}
     cell = f"layer forward: {EVIL} [float64]"
     tree = [Difference("torch", cell, "encoder", "encoder.blks.0: own 2e-3  <- first")]
+    free = {"float64": {"torch": {"divergence": [0.0, 1e-16, 2e-12], "band": [6e-16, 7e-16, 1e-12]}}}
     outcome = Outcome(results, controls, {"torch": 2}, 2, 1.0, greeting, tree)
-    return json.loads(json.dumps(to_json(outcome, {"seed": 7, "job": "built-in corpus"})))
+    return json.loads(json.dumps(to_json(outcome, {"seed": 7, "job": "built-in corpus"}, free)))

@@ -61,6 +61,9 @@ def test_words_of_a_record_are_text_and_never_markup(visit, tmp_path):
     page.locator(".figure.failed").first.click()
     assert EVIL in page.locator("dialog h2").inner_text()
     assert "own 2e-3" in page.locator("pre.tree").inner_text()
+    assert "output at [0, 1]: 1.002, and 1 in the reference" in page.locator("dialog").inner_text()
+    assert page.get_by_role("img", name="Quantiles of the errors of single numbers").locator("path.line").count() == 2
+    assert page.locator(".panels svg .band").count() == 1  # of the training by itself
     page.get_by_role("button", name="Farther").click()
     assert "ffn relu" in page.locator("dialog h2").inner_text()
 

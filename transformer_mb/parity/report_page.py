@@ -109,7 +109,7 @@ def _data(run: Mapping[str, Any]) -> dict[str, Any]:
     found = {tuple(one[:4]): number for number, one in enumerate(cells)}
     return {
         "names": names,
-        "sentences": {name: LADDER[name].sentence for name in names["row"] if name in LADDER},
+        "sentences": {name: said for name, said in _sentences().items() if name in names["row"]},
         "cells": cells,
         "more": _more(results),
         "controls": _controls(run["control_results"], numbers, found),
@@ -118,6 +118,16 @@ def _data(run: Mapping[str, Any]) -> dict[str, Any]:
         "repeat": {label: repeat(label, run) for label in names["backend"]},
         "curves": run.get("free_running", {}),
     }
+
+
+def _sentences() -> dict[str, str]:
+    """Return by row what is true of a backend that passes it; one that goes on another's sentence has that before it."""
+    said: dict[str, str] = {}
+    before = ""
+    for name, row in LADDER.items():
+        said[name] = f"{before} {row.sentence}" if row.sentence.startswith("So ") else row.sentence
+        before = row.sentence
+    return said
 
 
 def _more(results: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:

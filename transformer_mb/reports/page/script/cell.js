@@ -60,7 +60,7 @@ function cellDialog(section, byKey) {
     inside.replaceChildren(
       make("span", { class: `status ${cell.failed ? "failed" : ""}` }, cell.failed ? `✗ ${cell.status}` : `✓ ${cell.status}`),
       make("h2", { id: `${tab}-cell` }, cell.key),
-      ...(data.sentences[cell.row] ? [make("p", { class: "quiet" }, `This row holds where: ${data.sentences[cell.row]}`)] : []),
+      ...(data.sentences[cell.row] ? [make("p", { class: "quiet" }, data.sentences[cell.row])] : []),
       make("dl", {}, facts.filter(([, value]) => value).map(([label, value]) => [make("dt", {}, label), make("dd", {}, value)])),
       ...(tree ? [make("h3", {}, "Where it first differs"), make("pre", { class: "tree", tabindex: "0" }, tree)] : []),
       ...(cell.worst ? [make("h3", {}, "Worst number"), make("p", {}, cell.worst)] : []),
