@@ -20,6 +20,6 @@ const logarithmic = (from, to) => (value) => Math.log(value / from) / Math.log(t
 const step = (share) => `s${Math.max(0, Math.min(9, Math.floor(share * 10)))}`;
 
 function scaleLegend(words, low, high) {
-  return make("p", { class: "scale" }, words, low,
+  return make("p", { class: "scale" }, words, " ", low,
     make("span", { "aria-hidden": "true" }, Array.from({ length: 10 }, (_, i) => make("i", { class: `s${i}` }))), high);
 }
