@@ -32,7 +32,10 @@ def browser():
 
 @pytest.fixture
 def visit(browser):
-    """A function that opens an address and returns its page: any console message or request beyond it fails the test."""
+    """A function that opens an address and returns its page: any console message or request beyond it fails the test.
+
+    ``within``: the address of a folder, whose files may be asked for too.
+    """
     with opened(browser) as visit:
         yield visit
 
@@ -41,7 +44,7 @@ def visit(browser):
 def opened(browser):
     contexts, said = [], []
 
-    def visit(address, size="wide", scheme="light", **options):
+    def visit(address, size="wide", scheme="light", within=None, **options):
         width, height = SIZES[size]
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, **options)
         context.set_default_timeout(15_000)
@@ -49,7 +52,10 @@ def opened(browser):
         page = context.new_page()
         page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: said.append(f"error: {error}"))
-        page.on("request", lambda request: said.append(f"request: {request.url}") if is_beyond(request.url, address) else None)
+        page.on(
+            "request",
+            lambda request: said.append(f"request: {request.url}") if is_beyond(request.url, address, within) else None,
+        )
         page.goto(address)
         return page
 
@@ -59,8 +65,9 @@ def opened(browser):
     assert not said, said
 
 
-def is_beyond(url, address):
-    return url.partition("#")[0] != address.partition("#")[0] and not url.startswith(("data:", "blob:"))
+def is_beyond(url, address, within=None):
+    inside = url.startswith(within) if within else url.partition("#")[0] == address.partition("#")[0]
+    return not inside and not url.startswith(("data:", "blob:"))
 
 
 def findings(page):
