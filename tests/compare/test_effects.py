@@ -13,9 +13,11 @@ from transformer_mb.compare.expectations import expected
 from transformer_mb.compare.probes import PROBES
 from transformer_mb.compare.training.arms import corpus, kept, moved_logits, order, trained
 from transformer_mb.compare.training.effects import effects, page, read_study, record
+from transformer_mb.compare.training.report_page import effects_section_of
 from transformer_mb.compare.training.statistics import moved
 from transformer_mb.compare.training.swaps import CONTROL, DEFAULT, SWAPS, Arm
 from transformer_mb.errors import ConfigError
+from transformer_mb.reports.page import page_text
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "effects.json"
@@ -152,11 +154,14 @@ def test_the_committed_run_shows_what_the_readme_says():
 def test_the_command(tmp_path, capsys):
     """A few steps; the table fits a hundred columns, and the files hold what it shows."""
     command = ["compare", "effects", "--seeds", "8", "--steps", "1", "--only", "Adam epsilon", "--backend", "numpy"]
-    assert main([*command, "--json", str(tmp_path / "e.json"), "--markdown", str(tmp_path / "e.md")]) == 0
+    files = {"--json": "e.json", "--markdown": "e.md", "--report": "report"}
+    assert main([*command, *(word for option, name in files.items() for word in (option, str(tmp_path / name)))]) == 0
     out = capsys.readouterr().out
     assert "in units of the standard deviation of 8 seeds" in out and "control: one" in out
     assert max(map(len, out.splitlines()[:-1])) <= 100
-    assert (tmp_path / "e.md").read_text() == page(read_study(tmp_path / "e.json"))
+    study = read_study(tmp_path / "e.json")
+    assert (tmp_path / "e.md").read_text() == page(study)
+    assert (tmp_path / "report" / "index.html").read_text() == page_text([effects_section_of(study)])
 
 
 def test_the_command_refuses_what_it_does_not_know(capsys):

@@ -10,8 +10,10 @@ from transformer_mb.cli.commands.compare.runs import parsed_seeds, show_comparis
 from transformer_mb.cli.main import main
 from transformer_mb.compare.training import job
 from transformer_mb.compare.training.comparison import read_comparison
+from transformer_mb.compare.training.report_page import section
 from transformer_mb.compare.training.runs_page import document
 from transformer_mb.errors import ConfigError
+from transformer_mb.reports.page import page_text
 from transformer_mb.reports.table import WIDEST
 
 RECORDED = Path(__file__).parents[2] / "benchmarks" / "results" / "runs.json"
@@ -28,7 +30,7 @@ def short(monkeypatch):
 
 
 def test_the_command(short, tmp_path, capsys):
-    files = {"--json": tmp_path / "runs.json", "--markdown": tmp_path / "RUNS.md"}
+    files = {"--json": tmp_path / "runs.json", "--markdown": tmp_path / "RUNS.md", "--report": tmp_path / "report"}
     options = [str(part) for pair in files.items() for part in pair]
     assert main(["compare", "runs", "--backends", "torch", "--seeds", "5", *options]) == 0
     shown = capsys.readouterr().out
@@ -38,6 +40,13 @@ def test_the_command(short, tmp_path, capsys):
     written = json.loads(files["--json"].read_text())
     assert written["verdicts"] == {"torch": "same"} and len(written["runs"]) == 10
     assert {run["column"] for run in written["runs"]} == {"numpy", "torch"}
+    losses = written["curves"]["losses"]
+    assert written["curves"]["steps"] == [*range(1, 13)] and {name: len(runs) for name, runs in losses.items()} == {
+        "numpy": 5,
+        "torch": 5,
+    }
+    assert losses["torch"][0] == pytest.approx(losses["numpy"][0], rel=1e-3)
+    assert page_text([section(written)]) == (files["--report"] / "index.html").read_text()
     assert files["--markdown"].read_text() == document(read_comparison(files["--json"]))
 
 

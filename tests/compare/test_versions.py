@@ -11,8 +11,10 @@ from transformer_mb.columns.column import Column
 from transformer_mb.compare.facts import Fact
 from transformer_mb.compare.installed.measuring import Version, Versions, check_columns, read_versions
 from transformer_mb.compare.installed.page import CAUSES, behaviours, page, summary
+from transformer_mb.compare.installed.report_page import sections_of
 from transformer_mb.compare.installed.speed import FIGURES
 from transformer_mb.errors import ConfigError
+from transformer_mb.reports.page import page_text
 
 ROOT = Path(__file__).parents[2]
 RESULTS = [ROOT / "benchmarks" / "results" / f"versions_{name}.json" for name in ("jax", "torch")]
@@ -58,7 +60,7 @@ def test_columns_are_two_of_one_framework():
 def test_the_command_finds_nothing_where_nothing_differs(tmp_path, capsys):
     """One version twice; the columns keep their order, and the files say what the screen does."""
     command = ["compare", "versions", f"numpy@twin={sys.executable}", "numpy", "--only", "variance*|a sum of*"]
-    files = ["--json", str(tmp_path / "v.json"), "--markdown", str(tmp_path / "v.md")]
+    files = ["--json", str(tmp_path / "v.json"), "--markdown", str(tmp_path / "v.md"), "--report", str(tmp_path / "report")]
     assert main([*command, "--cases", "optimizer step: sgd*", *files]) == 0
     out = capsys.readouterr().out
     assert "numpy@twin, numpy: 0 differ" in out and max(map(len, out.splitlines())) <= 100
@@ -68,6 +70,7 @@ def test_the_command_finds_nothing_where_nothing_differs(tmp_path, capsys):
         assert set(one.speed) == set(FIGURES) and all(figure > 0.0 for figure in one.speed.values())
         assert set(one.cells) == {"passed"} and 0.0 <= one.closest < 1.0 and one.reason == ""
     assert (tmp_path / "v.md").read_text() == page([found])
+    assert (tmp_path / "report" / "index.html").read_text() == page_text(sections_of(found))
 
 
 def test_the_command_refuses_other_columns(capsys):

@@ -109,6 +109,18 @@ def test_attention_of_a_line_without_tokens_is_left_out():
         attention_section([empty])
 
 
+def test_compare_behaviours_and_parity_write_what_report_makes_of_their_files(cli, tmp_path):
+    commands = {
+        "behaviours": ("compare", "behaviours", "--backends", "numpy", "--only", "a sum of*"),
+        "parity": ("parity", "--backends", "numpy", "--cases", "layer forward: ffn relu*", "--dtype", "float32"),
+    }
+    for name, command in commands.items():
+        place, file = tmp_path / name, tmp_path / f"{name}.json"
+        cli(*command, "--json", file, "--report", place)
+        assert cli("report", file, "--out", tmp_path / f"{name} again").status == 0
+        assert (place / "index.html").read_text() == (tmp_path / f"{name} again" / "index.html").read_text()
+
+
 @pytest.mark.parametrize("name", [*COMMITTED, "versions_jax"])
 def test_each_committed_record_makes_a_page_by_itself(name, cli, tmp_path):
     assert cli("report", RESULTS / f"{name}.json", "--out", tmp_path / "out").status == 0
