@@ -15,17 +15,19 @@ from typing import Any
 import numpy as np
 
 from ..parity.computing.messages import EPS
+from ..parity.verdict.limits import FLOOR_EPS, TIMES
 from ..random_streams import stream
 from ..reports.record import finite
 from ..rounding import rounded
 from .cases import Case
-from .limits import Figure, Yardstick, comparable, judged, measured, wrong
+from .limits import TIMES_OWN, Figure, Yardstick, comparable, judged, measured, wrong
 from .pairing import Pair, Same, paired_calls, paired_sites, parent_of
 from .session import Session
 from .side import Passed
 from .taps import Site
 
 COPIES = 2  # perturbed copies of what the modules are fed, which measure what they lose
+SUBTLE = TIMES_OWN * FLOOR_EPS * EPS["float32"]
 JUMP = 10.0  # times the error of the module before: a jump; less is growth
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
@@ -75,9 +77,12 @@ class Tree:
 
     @property
     def first_node(self) -> Node | None:
-        forward = [node for node in self.nodes if node.forward is not None and not node.forward.passed]
-        backward = [node for node in reversed(self.nodes) if node.backward is not None and not node.backward.passed]
-        return next(iter([*forward, *backward]), None)
+        """Return that module: of several one whose error float32 somewhere inside would not explain, if there is one."""
+        forward = [(node, node.forward) for node in self.nodes]
+        backward = [(node, node.backward) for node in reversed(self.nodes)]
+        failed = [(node, one) for node, one in (*forward, *backward) if one is not None and not one.passed]
+        plain = [node for node, one in failed if not one.error <= SUBTLE * TIMES[one.figure]]
+        return next(iter([*plain, *(node for node, _ in failed)]), None)
 
     @property
     def course(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from ..columns.ending import TIMEOUT
 from ..errors import ConfigError
 from .bisection import bisect as bisect_modules
+from .exactness import exactness
 from .inputs import Given, Sizes
 from .judging import judge
 from .limits import Figure, worst_figures
@@ -91,7 +92,7 @@ def check(
             planted=tuple(planted(session, [session.draw(seed + n) for n in range(draws)])) if sensitivity and same else (),
             steady=steady(session, session.draw(seed)) if sensitivity and same else True,
             tree=tree,
-            notes=(*_notes(session), *_inside(session, seed, figures)),
+            notes=(*_notes(session), *_inside(session, seed, figures), *exactness(figures)),
             failed_case=failed,
             greetings={side.role: side.greeting for side in (session.reference, session.candidate)},
             seconds=time.monotonic() - begun,

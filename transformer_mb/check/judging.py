@@ -9,6 +9,8 @@ import numpy as np
 
 from ..parity.computing.messages import EPS
 from ..parity.verdict.limits import JUDGED_AGAIN, MORE_COPIES, PERTURBED_COPIES, ByArray, Errors, worst_by_array
+from ..random_streams import stream
+from ..rounding import rounded
 from .cases import Case
 from .dropping import differing
 from .limits import FLOAT32_INSIDE, Arrays, Figure, Yardstick, comparable, judged, measured, wrong
@@ -17,6 +19,7 @@ from .side import Answer, Side
 
 KINDS = ("outputs", "gradients")
 NUDGE = 2.0**-28  # relative; float32 feels no change of less than 2**-24, and rounds what it does feel
+AWAY = 2.0**-22
 ROUGH = 0.05  # how far from twice as much the answer to two nudges may be
 
 
@@ -59,7 +62,12 @@ class Judge:
         moved: ByArray = worst_by_array([draw.moved[kind] for draw in draws[1 : copies + 1]])
         if dtype == "float64" and "float32" in self.dtypes:
             moved = _less(moved, self.yardstick(kind, "float32").moved)
-        return Yardstick(worst_by_array(own) if own else {}, moved)
+        return Yardstick(worst_by_array(own) if own else {}, moved, self._rounding(kind, dtype))
+
+    def _rounding(self, kind: str, dtype: str) -> ByArray:
+        if dtype == self.session.truth:
+            return {}
+        return _errors(kind, {name: rounded(value, dtype) for name, value in self.exact[kind].items()}, self.exact[kind])
 
     def _measured(self, dtype: str, number: int) -> _Draw:
         case = self.case if number == 0 else self.case.copy(dtype, number)
@@ -154,7 +162,10 @@ def rough(session: Session, side: Side, case: Case) -> bool:
 
     def answer(times: float) -> np.ndarray:
         def moved(name: str, array: np.ndarray) -> np.ndarray:
-            return array * (1.0 + times * NUDGE * np.cos(np.arange(array.size)).reshape(array.shape))
+            # From numbers that float32 does not hold, since those that it does hold are where it is deaf to any nudge.
+            random = stream("rough", name)
+            start = array * (1.0 + AWAY * random.uniform(-1.0, 1.0, array.shape))
+            return start * (1.0 + times * NUDGE * random.uniform(-1.0, 1.0, array.shape))
 
         compute = session.by_reference if side is session.reference else session.by_candidate
         outputs = compute(case.each(moved), "float64", False).outputs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..parity.verdict.limits import (
     CAPS,
     FIGURES,
     FLOOR_EPS,
+    NONE,
     TIMES,
     TIMES_NUMPY,
     TIMES_ROUNDED,
@@ -44,6 +45,7 @@ class Figure:
         error, limit: relative to the reference's root mean square; infinite where no number says what is wrong.
         reason: the figure with what makes it fine or not.
         rule: the dtype whose limits hold, where that is not the run's own.
+        own, moved, rounding: what the limit is made of: see ``Yardstick``.
     """
 
     part: str
@@ -55,6 +57,9 @@ class Figure:
     figure: str = "norm"
     draw: int = 0
     rule: str | None = None
+    own: float = 0.0
+    moved: float = 0.0
+    rounding: float = 0.0
 
     @property
     def share(self) -> float:
@@ -81,10 +86,12 @@ class Yardstick:
     Args:
         own: its errors in the dtype of the run, the largest over the case and its copies; none in float64.
         moved: how far the exact results of the copies are from the case's.
+        rounding: of the exact result rounded to the dtype: nothing that is rounded has less.
     """
 
     own: ByArray
     moved: ByArray
+    rounding: ByArray = field(default_factory=dict)
 
 
 def measured(kind: str, got: Arrays, exact: Arrays) -> dict[str, Errors]:
@@ -128,19 +135,21 @@ def _usual(own: ByArray, figure: str) -> float:
 def _judged(
     kind: str, dtype: str, part: str, figure: str, off: Errors, yardstick: Yardstick, usual: float, draw: int
 ) -> Figure:
-    error, moved = getattr(off, figure), getattr(yardstick.moved.get(part, Errors(0.0, 0.0)), figure)
-    own = worst([getattr(yardstick.own.get(part, Errors(0.0, 0.0)), figure), usual])
+    error = getattr(off, figure)
+    own, moved, least = (getattr(each.get(part, NONE), figure) for each in (yardstick.own, yardstick.moved, yardstick.rounding))
+    own = worst([own, usual])
     if not np.isfinite([error, moved, own]).all():
         return wrong(part, dtype, f"not finite: the error is {error:.1e}, the reference's own {own:.1e}")
     if dtype == "float64":
         limit = EXACT[kind] * worst([TIMES[figure], moved / EPS[dtype]])
         why = f"limit {limit:.0e}"
     elif dtype == "float32":
-        limit, why = _float32(kind, figure, error, own, moved)
+        limit, why = _float32(kind, figure, error, own, worst([moved, least]))
     else:
         measure = worst([own, EPS[dtype]])
         limit, why = TIMES_ROUNDED * measure, f"{error / measure:.2g}x the reference's own, limit {TIMES_ROUNDED:g}x"
-    return Figure(part, dtype, error <= limit, error, limit, f"{error:.1e} {FIGURES[figure]}; {why}", figure, draw)
+    reason = f"{error:.1e} {FIGURES[figure]}; {why}"
+    return Figure(part, dtype, error <= limit, error, limit, reason, figure, draw, own=own, moved=moved, rounding=least)
 
 
 def _float32(kind: str, figure: str, error: float, own: float, moved: float) -> tuple[float, str]:

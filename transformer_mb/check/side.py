@@ -16,7 +16,7 @@ from ..columns.gateway import Gateway
 from ..columns.messages import pack_arrays, unpack_arrays
 from ..errors import WorkerError
 from .optimizers import Optimizer
-from .subjects import Subject, search_path
+from .subjects import Subject, kept_programs, search_path
 from .taps import Site
 
 Arrays = Mapping[str, np.ndarray]
@@ -62,7 +62,7 @@ class Side:
         subject.require()
         self.subject, self.role = subject, role
         column = Column(f"{subject.kind}@{role}", subject.settings.get("python"))
-        arguments = (subject.to_dict(), search_path())
+        arguments = (subject.to_dict(), search_path(), kept_programs(subject))
         self.gateway = column.open(f"{__package__}.worker", arguments, folder, timeout, on_process=on_process)
         self.greeting: dict[str, Any] = json.loads(self.gateway.greeting[0])
         self.built: dict[str, np.ndarray] = {}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..parity.computing.messages import EPS
-from ..parity.verdict.limits import PERTURBED_COPIES, worst_by_array
+from ..parity.verdict.limits import PERTURBED_COPIES, ByArray, worst_by_array
 from ..random_streams import stream
 from ..rounding import rounded
 from .cases import Case
@@ -56,7 +56,8 @@ def _after(changes: Changes, steps: int) -> dict[str, np.ndarray]:
 
 def _part(yardstick: Yardstick, steps: int) -> Yardstick:
     names = _after({name: np.empty(0) for name in (*yardstick.own, *yardstick.moved)}, steps)
-    return Yardstick(*({n: one for n, one in each.items() if n in names} for each in (yardstick.own, yardstick.moved)))
+    every = (yardstick.own, yardstick.moved, yardstick.rounding)
+    return Yardstick(*({name: one for name, one in each.items() if name in names} for each in every))
 
 
 def _changes(session: Session, case: Case, optimizer: Optimizer, dtype: str, gradients: Gradients) -> Changes:
@@ -90,7 +91,17 @@ def _yardstick(
             moved.append(measured("gradients", truth, exact))
         if dtype != session.truth:
             own.append(measured("gradients", _changes(session, case, optimizer, dtype, given), truth))
-    return Yardstick(worst_by_array(own) if own else {}, worst_by_array(moved))
+    return Yardstick(worst_by_array(own) if own else {}, worst_by_array(moved), _rounding(case, dtype, exact))
+
+
+def _rounding(case: Case, dtype: str, exact: Changes) -> ByArray:
+    """Measure what storing the weights in the dtype, at each step, takes from their changes, which are small beside them."""
+    stored = {}
+    for part, change in exact.items():
+        name, _, steps = part.removeprefix("update of ").rpartition(" after ")
+        after = case.weights[name] + change
+        stored[part] = change + int(steps.split()[0]) * (rounded(after, dtype).astype(np.float64) - after)
+    return measured("gradients", stored, exact)
 
 
 def _off(step: dict[str, np.ndarray], dtype: str, number: int) -> dict[str, np.ndarray]:

@@ -26,12 +26,18 @@ from .taps import Exchanged, Recorded, Shifted, Site
 Answer = tuple[str, bytes]  # a JSON text and arrays
 Facts = dict[str, Any]
 Arrays = dict[str, np.ndarray]
+# JAX computes without a compiled whole, and compiles each small operation by itself.
+KEEPS_PROGRAMS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
 ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
-def begin(subject: Mapping[str, Any], search: list[str]) -> tuple[list[Answer], Callable[[Answer], Answer]]:
+def begin(
+    subject: Mapping[str, Any], search: list[str], programs: str | None = None
+) -> tuple[list[Answer], Callable[[Answer], Answer]]:
     """Begin as the process: import the framework, say its version, and answer requests from then on."""
     os.environ.update(ENVIRONMENT)
+    if programs is not None:
+        os.environ.update({**KEEPS_PROGRAMS, "JAX_COMPILATION_CACHE_DIR": programs})
     sys.path += [entry for entry in search if entry not in sys.path]
     built = _Built(Subject.from_dict(subject))
     greeting = {

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import optax
 from flax import linen, nnx
 
 
@@ -45,12 +46,21 @@ class Block(nnx.Module):
 
 
 class Perceptron(nnx.Module):
-    def __init__(self, size, *, rngs):
+    def __init__(self, size, rate=0.0, broadcast=(), *, rngs):
         self.one, self.two = nnx.Linear(size, 2 * size, rngs=rngs), nnx.Linear(2 * size, 3, rngs=rngs)
         self.norm = nnx.LayerNorm(2 * size, epsilon=1e-5, use_fast_variance=False, rngs=rngs)
+        self.drop = nnx.Dropout(rate, broadcast_dims=broadcast, rngs=rngs)
 
     def __call__(self, x):
-        return self.two(jnp.tanh(self.norm(self.one(x))))
+        return self.two(self.drop(jnp.tanh(self.norm(self.one(x)))))
+
+
+class Attending(nnx.Module):
+    def __init__(self, size, rate, *, rngs):
+        self.attn = nnx.MultiHeadAttention(2, size, dropout_rate=rate, broadcast_dropout=False, decode=False, rngs=rngs)
+
+    def __call__(self, x):
+        return self.attn(x)
 
 
 class LinenPerceptron(linen.Module):
@@ -61,3 +71,11 @@ class LinenPerceptron(linen.Module):
         x = linen.Dense(2 * self.size, name="one")(x)
         x = linen.LayerNorm(1e-5, use_fast_variance=False, name="norm")(x)
         return linen.Dense(3, name="two")(jnp.tanh(x))
+
+
+def adam():
+    return optax.adam(1e-2)
+
+
+def other_adam():
+    return optax.adam(1e-2, b2=0.99)

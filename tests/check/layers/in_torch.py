@@ -1,5 +1,6 @@
 """Layers in PyTorch, as other people write them."""
 
+import torch
 from torch import nn
 
 
@@ -20,9 +21,25 @@ class Block(nn.Module):
 class Perceptron(nn.Module):
     """What every framework has: two dense layers with a norm between them."""
 
-    def __init__(self, size):
+    def __init__(self, size, rate=0.0):
         super().__init__()
         self.one, self.norm, self.two = nn.Linear(size, 2 * size), nn.LayerNorm(2 * size), nn.Linear(2 * size, 3)
+        self.drop = nn.Dropout(rate)
 
     def forward(self, x):
-        return self.two(self.norm(self.one(x)).tanh())
+        return self.two(self.drop(self.norm(self.one(x)).tanh()))
+
+
+class Attending(nn.Module):
+    """Attention that drops its weights."""
+
+    def __init__(self, size, rate):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(size, 2, rate, batch_first=True)
+
+    def forward(self, x):
+        return self.attn(x, x, x, need_weights=False)[0]
+
+
+def adam(weights):
+    return torch.optim.Adam(weights, 1e-2)

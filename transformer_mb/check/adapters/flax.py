@@ -35,8 +35,7 @@ class Flax(Adapter):
         self.traced: dict[str, Any] = {}  # weights that are differentiated now, in the places of those in the state
         self.state: dict[tuple[Any, ...], Any] = {}
         if isinstance(built, nnx.Module):
-            if not self.subject.settings.get("training"):
-                built.eval()
+            built.train() if self.subject.settings.get("training") else built.eval()
             self.graph, state = nnx.split(built)
             self.state = dict(nnx.to_flat_state(state))
             self.floats = {".".join(map(str, path)): path for path, leaf in self.state.items() if _is_float(leaf)}
@@ -69,12 +68,9 @@ class Flax(Adapter):
         return ["", *(path for path in paths if path)]
 
     def _merged(self, values: dict[str, Any]) -> Any:
-        """Return a module with these arrays in the places of its own."""
-        state = {
-            **self.state,
-            **{self.floats[name]: self.state[self.floats[name]].replace(one) for name, one in values.items()},
-        }
-        return nnx.merge(self.graph, nnx.from_flat_state(state.items()))
+        """Return a module with these arrays in the places of its own; new, since a trace may not change what is outside it."""
+        given = {self.floats[name]: self.state[self.floats[name]].replace(one) for name, one in values.items()}
+        return nnx.merge(self.graph, nnx.from_flat_state({**self.state, **given}.items()), copy=True)
 
     def array(self, value: np.ndarray) -> Any:
         self._begin()

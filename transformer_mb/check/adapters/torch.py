@@ -83,7 +83,7 @@ class Torch(Adapter):
             if self.module is None or tap is None:
                 run = self.compiled if self.compiled is not None else self.entry(self.built)
                 return run(*call.arguments, **call.keywords)
-            handles = [handle for path, module in self.module.named_modules() for handle in _hooked(path, module, tap)]
+            handles = [handle for path, module in self.module.named_modules() if path for handle in _hooked(path, module, tap)]
             try:
                 return self.entry(self.module)(*call.arguments, **call.keywords)
             finally:
