@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     from .inputs import Input, floats, ids, lengths, masks
     from .judging import Judge, judge
     from .limits import Figure
+    from .matching import Proposal
+    from .matching_answers import match
     from .optimizers import Optimizer, adam, adamw, own_optimizers, sgd
     from .report import Disagreement, Plant, Report
     from .session import Session, opened
+    from .shrinking import Replayed, Shrunk, replay, shrink
     from .side import Answer, Side
     from .subjects import Subject, flax, function, gluon, keras, linen, numpy, onnx, paddle, torch
     from .weight_map import KEPT, WeightMapError, stack, through, weight
@@ -42,7 +45,10 @@ _HOMES = {
     **dict.fromkeys(("Session", "opened"), ".session"),
     **dict.fromkeys(("Node", "Tree", "bisect"), ".bisection"),
     **dict.fromkeys(("Optimizer", "adam", "adamw", "own_optimizers", "sgd"), ".optimizers"),
+    **dict.fromkeys(("Replayed", "Shrunk", "replay", "shrink"), ".shrinking"),
     "Case": ".cases",
+    "Proposal": ".matching",
+    "match": ".matching_answers",
     "Figure": ".limits",
     "check": ".checking",
     **dict.fromkeys(("Judge", "judge"), ".judging"),
@@ -59,8 +65,11 @@ __all__ = [
     "Node",
     "Optimizer",
     "Plant",
+    "Proposal",
+    "Replayed",
     "Report",
     "Session",
+    "Shrunk",
     "Side",
     "Subject",
     "Tree",
@@ -79,12 +88,15 @@ __all__ = [
     "lengths",
     "linen",
     "masks",
+    "match",
     "numpy",
     "onnx",
     "opened",
     "own_optimizers",
     "paddle",
+    "replay",
     "sgd",
+    "shrink",
     "stack",
     "through",
     "torch",
