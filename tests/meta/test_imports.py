@@ -98,6 +98,7 @@ HEIGHTS = {
     "transformer_mb.conformance": 5,  # tests, the command line's too
     "transformer_mb.cli": 4,
     "transformer_mb.pytest_plugin": 4,
+    "transformer_mb.judge": 4,
     "transformer_mb.check": 3,  # its limits are the matrix's
     "transformer_mb.compare": 2,
     "transformer_mb.training": 2,

@@ -44,7 +44,7 @@ def test_the_plugin_is_there_and_imports_no_framework(run):
 def test_the_plugin_adds_little_to_a_collection(run):
     """The least of several runs each, in turns: what else the machine does only adds."""
     without, taken = ("-p", "no:transformer_mb"), {True: [], False: []}
-    for _ in range(5):
+    for _ in range(3):
         for there in (True, False):
             began = time.perf_counter()
             done = run("--collect-only", *(() if there else without))

@@ -13,6 +13,7 @@ from .arguments import Command
 from .commands import (
     average,
     backends,
+    check,
     compare,
     demo,
     evaluate,
@@ -41,7 +42,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 ALONE = (backends, presets, demo, train, average, translate, score, generate, evaluate, parity, port, inspect)
-for module in (*ALONE, report, new_backend):
+for module in (*ALONE, check, report, new_backend):
     # The workers of parity keep what they say, and what ssh says of its own is for the user.
     run = module.command if module is parity else without_framework_messages(module.command)
     app.command(module.NAME, cls=train.TrainCommand if module is train else Command)(guarded(run))
