@@ -12,7 +12,7 @@ INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --co
 # `make test-processors` and `make parity` compile with them what users train and decode with.
 test: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 
-.PHONY: pictures demo test test-long test-processors check examples examples-all parity parity-gpu bench-gpu parity-results versions mutants mutants-results bench bench-before curves clean
+.PHONY: docs pictures demo test test-long test-processors check examples examples-all parity parity-gpu bench-gpu parity-results versions mutants mutants-results bench bench-before curves clean
 
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
@@ -33,6 +33,10 @@ check: $(VENV)/all
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy transformer_mb
+
+# The site, into build/site: every warning is an error, notebooks run, links are followed.
+docs: $(VENV)/all
+	PYTHONPATH=. $(RUN)/python -m docs.site
 
 # Each document's example trained with NumPy, and every checkpoint compared on all backends; the other trains on all six.
 examples: $(VENV)/all

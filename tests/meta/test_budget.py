@@ -56,11 +56,13 @@ ROOMS = {
     "tests/pytest_plugin": (129, 1),
     "tests/reference": (672, 5),
     "tests/reports": (477, 5),
+    "tests/site": (500, 5),
     "tests/tools": (336, 3),
     "tools": (2_650, 22),
     "benchmarks": (3_197, 39),
     "examples": (947, 11),
-    "docs": (726, 10),
+    "docs": (800, 11),
+    "docs/site": (900, 14),
 }
 PACKAGE = ("transformer_mb", "backends")
 SUITE = "transformer_mb/conformance"

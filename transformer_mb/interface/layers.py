@@ -38,7 +38,7 @@ class TransposeHeads(Protocol):
 
 
 class LayerNorm(Protocol):
-    """Normalization over the last ``len(norm_shape)`` axes of X [B, ..., *norm_shape] (Ba et al. 2016), as is asked for.
+    """Normalization over the last ``len(norm_shape)`` axes of X ``[B, ..., *norm_shape]`` (Ba et al. 2016), as is asked for.
 
     Args:
         norm_shape: trailing sizes (an int or a sequence), as in PyTorch; never axes as in Keras.
@@ -54,7 +54,7 @@ class LayerNorm(Protocol):
 
 
 class AddNorm(Protocol):
-    """Residual connection, dropout and normalization around a sublayer, of X and Y [B, ..., *norm_shape] (D2L 10.7.3).
+    """Residual connection, dropout and normalization around a sublayer, of X and Y ``[B, ..., *norm_shape]`` (D2L 10.7.3).
 
     ``post``: the call gives ln(X + dropout(Y)) and the sublayer reads X itself. ``pre``: the call gives
     X + dropout(Y) and the sublayer reads ln(X). ``sublayer_input`` gives what the sublayer reads, so that a block

@@ -1,0 +1,47 @@
+"""The notebooks run from their first cell to their last, each in an empty folder."""
+
+import os
+import sys
+from pathlib import Path
+
+import jupytext
+import pytest
+from nbclient import NotebookClient
+
+from site_pages import DOCS
+
+NOTEBOOKS = sorted(path for path in (DOCS / "notebooks").glob("*.md") if path.stem != "index")
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """The package's command, for lines that begin with ``!``, from this checkout."""
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    monkeypatch.setenv("PYTHONPATH", str(DOCS.parent))
+
+
+def execute(notebook, folder):
+    NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(folder)}}).execute()
+    return notebook
+
+
+@pytest.mark.long(but=2)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_no_command_in_it_fails_unsaid(path, tmp_path, commands):
+    notebook = execute(jupytext.read(path, fmt="md:myst"), tmp_path)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert len(cells) >= 4 and not any(output.output_type == "error" for cell in cells for output in cell.outputs)
+    printed = "".join(output.get("text", "") for cell in cells for output in cell.outputs)
+    assert "Traceback" not in printed and "command not found" not in printed
+
+
+def test_there_are_five_and_none_holds_outputs():
+    assert len(NOTEBOOKS) == 5
+    assert all(not cell.get("outputs") for path in NOTEBOOKS for cell in jupytext.read(path, fmt="md:myst").cells)
+
+
+def test_a_cell_that_fails_ends_the_run(tmp_path, commands):
+    notebook = jupytext.reads("```{code-cell}\nraise ValueError('planted')\n```\n", fmt="md:myst")
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    with pytest.raises(Exception, match="planted"):
+        execute(notebook, tmp_path)
