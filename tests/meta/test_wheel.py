@@ -67,6 +67,8 @@ def test_every_source_file_is_held(way, places):
     package = places[way] / "transformer_mb"
     assert {path.relative_to(places[way]) for path in package.rglob("*.py")} == sources
     assert (package / "py.typed").is_file()
+    assets = [path for path in (ROOT / "transformer_mb").rglob("*") if path.suffix in (".html", ".css", ".js")]
+    assert len(assets) > 5 and all((places[way] / path.relative_to(ROOT)).is_file() for path in assets)
 
 
 PROGRAM = """
