@@ -7,11 +7,13 @@ import zlib
 
 import pytest
 
-from reports.records import ATTENTION, COMMITTED, EVIL, RESULTS, failing_run
+from reports.records import ATTENTION, CHECK, COMMITTED, EVIL, RESULTS, failing_run
+from transformer_mb.cli.commands.report import recognized
 from transformer_mb.errors import PictureError
 from transformer_mb.parity.report_page import section
 from transformer_mb.reports.page import Section, page_text, write_page
 from transformer_mb.reports.page.attention import attention_section
+from transformer_mb.reports.page.checked import certificate_section
 
 MOST = 5_000_000  # bytes of the whole page
 
@@ -66,6 +68,28 @@ def test_words_of_a_record_are_text_and_never_markup(visit, tmp_path):
     assert page.locator(".panels svg .band").count() == 1  # of the training by itself
     page.get_by_role("button", name="Farther").click()
     assert "ffn relu" in page.locator("dialog h2").inner_text()
+
+
+def test_a_certificate_says_why_there_is_none(tmp_path):
+    port = {
+        **{
+            "certified": False,
+            "reasons": ["The inputs were changed."],
+            "notes": [],
+            "tree": ["-> norm: 2e-3"],
+            "seeds": [1, 2],
+        },
+        **{"figures": CHECK["figures"], "planted": CHECK["planted"], "processes": {"judge": {"python": "3.11"}}, "port": {}},
+        **{"reference": {"subject": "torch A"}, "candidate": {"subject": "flax B"}},
+    }
+    found = certificate_section(port)
+    assert found.holds is False and found.sentence.startswith(
+        "flax B is not certified to compute the same as torch A, in 2 draws"
+    )
+    assert found.data["notes"] == ["✗ The inputs were changed."] and found.data["tree"] == {"text": "-> norm: 2e-3"}
+    assert certificate_section({**port, "certified": True}).holds is True
+    (tmp_path / "port.json").write_text(json.dumps(port))
+    assert recognized(tmp_path / "port.json")[0] == "certificate"
 
 
 def test_a_file_that_is_no_result_is_refused_by_name_and_nothing_is_written(fails, tmp_path):

@@ -24,7 +24,8 @@ KINDS = {
     "runs": (("job", "lines", "costs", "runs"), "compare runs --json"),
     "speed": (("machine", "rows"), "benchmarks/bench.py --json"),
     "costs": (("machine", "results"), "benchmarks/curves.py --json"),
-    "check": (("verdict", "reference", "candidate", "figures"), "check --json"),
+    "certificate": (("certified", "port", "figures"), "check --json or --certificate"),
+    "check": (("verdict", "reference", "candidate", "figures"), "Report.to_dict of transformer_mb.check"),
     "attention": (("source", "target", "weights"), "translate --attention FILE.jsonl"),
 }
 
@@ -94,7 +95,7 @@ def makers_of(effects: Any) -> Mapping[str, Callable[[Any], list[Section]]]:
     from ...compare.training import report_page as runs
     from ...parity import report_page as parity
     from ...reports.page.attention import attention_section
-    from ...reports.page.checked import check_section
+    from ...reports.page.checked import certificate_section, check_section
     from ...reports.page.measured import costs_section, speed_section
 
     return {
@@ -106,5 +107,6 @@ def makers_of(effects: Any) -> Mapping[str, Callable[[Any], list[Section]]]:
         "speed": lambda content: [speed_section(content)],
         "costs": lambda content: [costs_section(content)],
         "check": lambda content: [check_section(content)],
+        "certificate": lambda content: [certificate_section(content)],
         "attention": lambda lines: [attention_section(lines)],
     }

@@ -1,4 +1,4 @@
-"""Checks of other people's layers as a tab of the report: what ``Report.to_dict`` of ``transformer_mb.check`` holds."""
+"""Checks of other people's layers, and certificates of them, as a tab of the report."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ SENTENCES = {
     "passed": "computes the same as",
     "different": "differs from",
     "blind": "is not shown to be the same, since planted mistakes went unnoticed, as",
+    "refused": "is not certified to compute the same as",
     "broken": "is not shown to be the same, since a change that cannot matter was called a mistake, as",
 }
 
@@ -27,8 +28,8 @@ class Checked(TypedDict):
     figures: list[Any]
     planted: list[Any]
     notes: list[str]
-    processes: dict[str, dict[str, Any]]
-    seconds: float
+    processes: dict[str, Any]
+    seconds: float | None
 
 
 class Figure(TypedDict):
@@ -49,8 +50,41 @@ class Plant(TypedDict):
     status: str
 
 
+class Certificate(TypedDict):
+    """The fields that are read of a certificate; it holds more."""
+
+    certified: bool
+    reasons: list[str]
+    notes: list[str]
+    reference: dict[str, Any]
+    candidate: dict[str, Any]
+    processes: Any
+    tree: list[str]
+    seeds: list[Any]
+    figures: list[Any]
+    planted: list[Any]
+
+
+def certificate_section(content: Any) -> Section:
+    """Return the tab of a port that was judged, certified or not. Raises ValueError for a record that is none."""
+    check_record(Certificate, content, "the file", others=True)
+    processes = content["processes"]
+    return check_section(
+        {
+            **{name: content[name] for name in ("figures", "planted")},
+            "verdict": "passed" if content["certified"] else "refused",
+            **{role: str(content[role].get("subject")) for role in ("reference", "candidate")},
+            "draws": len(content["seeds"]),
+            "notes": [*(f"✗ {reason}" for reason in content["reasons"]), *content["notes"]],
+            "processes": processes if isinstance(processes, dict) else {},
+            "seconds": None,
+            "tree": content["tree"],
+        }
+    )
+
+
 def check_section(content: Any) -> Section:
-    """Return the tab of one check. Raises ValueError for a record that is none."""
+    """Return the tab of what ``Report.to_dict`` of a check holds. Raises ValueError for a record that is none."""
     check_record(Checked, content, "the file", others=True)
     for number, one in enumerate(content["figures"], 1):
         check_record(Figure, one, f"figure {number}", others=True)
@@ -65,19 +99,23 @@ def check_section(content: Any) -> Section:
         title="Check",
         sentence=told,
         holds=content["verdict"] == "passed",
-        facts={role: _process(greeting) for role, greeting in content["processes"].items()}
-        | {"Took": f"{content['seconds']:.1f} s"},
+        facts={role.capitalize(): _process(greeting) for role, greeting in content["processes"].items()}
+        | ({"Took": f"{content['seconds']:.1f} s"} if content["seconds"] is not None else {}),
         data={"figures": content["figures"], "planted": content["planted"], "notes": content["notes"], "tree": _tree(content)},
     )
 
 
-def _process(greeting: Mapping[str, Any]) -> str:
+def _process(greeting: Any) -> str:
+    if not isinstance(greeting, dict):
+        return str(greeting)
     return ", ".join(f"{name} {value}" for name, value in greeting.items() if isinstance(value, str | int | float))
 
 
 def _tree(content: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the lines of the modules, how deep each lies, and where the first is wrong by itself."""
+    """Return the lines of the modules, how deep each lies, and where the first is wrong by itself; of text the text."""
     tree = content.get("tree")
+    if isinstance(tree, list) and tree:
+        return {"text": "\n".join(map(str, tree))}
     if not isinstance(tree, dict):
         return None
     lines = []

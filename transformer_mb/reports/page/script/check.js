@@ -1,6 +1,7 @@
 // A check of somebody's layer: its modules, its figures, and the mistakes that were planted into it.
 
-function moduleTree({ first, course, lines }) {
+function moduleTree({ first, course, lines, text }) {
+  if (text) return make("div", {}, make("h3", {}, "Where it first differs"), make("pre", { class: "tree", tabindex: "0" }, text));
   const items = lines.map(({ depth, name, text, wrong }) => {
     const item = make("li", { class: wrong ? "bad" : null }, make("strong", {}, `${wrong ? "✗ " : "✓ "}${name}`), `: ${text}`, name === first ? " ← the first that is wrong by itself" : "");
     item.style.setProperty("margin-left", `${depth * 1.4}rem`);
