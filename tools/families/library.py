@@ -13,14 +13,9 @@ STEPS, BEAM = 12, 5
 LENGTHS = (9, 1, 4, 6)  # of sources; prompts are as long as the shortest of several tokens
 # By part of a tensor's name: what came before counts for less than its position and the source, or one token repeats for ever.
 LOUD = {
-    "fc2": 4.0,
-    "mlp.c_proj": 2.0,
-    "lin2": 2.0,
-    "encoder_attn.out_proj": 4.0,
-    "self_attn.out_proj": 0.5,
-    "embed_positions": 3.0,
+    **{"fc1": 2.0, "fc2": 6.0, "mlp.c_proj": 2.0, "lin2": 2.0, "encoder_attn.out_proj": 1.0, "self_attn.out_proj": 2.0},
+    **{"q_proj": 3.0, "k_proj": 3.0, "embed_positions": 3.0, "embed_tokens": 0.25, "shared": 0.25},
 }
-LOUD |= {"embed_tokens": 0.5, "shared": 0.5}
 SEEN: Mapping[str, int] = {"prompt": 4, "target": 7}
 
 

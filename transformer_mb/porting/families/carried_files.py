@@ -10,14 +10,14 @@ from typing import Any
 
 from ...files.regular import LARGEST, read_regular_file
 from ..safety.port_errors import system_errors
-from .generation import GENERATION
-from .generation import KNOWN as OF_DECODING
-from .hugging_face import CONFIG
+from .generation import CHANGING, GENERATION, SUPPRESSED
+from .hugging_face import ACTIVATIONS, CONFIG
 
 OF_WORDS = (
     *("tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "chat_template.*", "merges.txt"),
     *("*vocab*.json", "*vocab*.txt", "*.spm", "*.model"),
 )
+OF_DECODING = {*CHANGING, *SUPPRESSED}  # which read back would be another model's, or refused
 
 
 def carried_files(folder: Path, words_given: bool) -> dict[str, bytes]:
@@ -60,5 +60,11 @@ def merged_config(
         return dict(made)
     meant = modern({name: value for name, value in values.items() if value is not None})
     kept = {name: value for name, value in values.items() if name not in OF_DECODING or name in made}
-    other = {name: value for name, value in made.items() if name not in meant or meant[name] != value}
+    own = {"architectures"} & set(meant)  # its heads come along
+    other = {name: value for name, value in made.items() if name not in own and not _same(meant.get(name), value)}
     return {**kept, **other}
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Tell equal values, and two names of one activation."""
+    return first == second or any(first in names and second in names for names in ACTIVATIONS.values())
