@@ -12,7 +12,7 @@ INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --co
 # `make test-processors` and `make parity` compile with them what users train and decode with.
 test: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 
-.PHONY: docs pictures demo test test-long test-processors check examples examples-all parity parity-gpu bench-gpu parity-results versions mutants mutants-results bench bench-before curves clean
+.PHONY: docs stranded pictures demo test test-long test-processors check examples examples-all parity parity-gpu bench-gpu parity-results versions mutants mutants-results bench bench-before curves clean
 
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
@@ -22,8 +22,18 @@ test: $(VENV)/all
 
 # What `make test` leaves out: more cases, backends and formats of what it shows of some, and what takes minutes. Hours in all;
 # TESTS="tests/porting" chooses.
-test-long: $(VENV)/all
+test-long: $(VENV)/all stranded
 	$(PYTEST) -m long $(TESTS)
+
+# The last transformers that writes TensorFlow's and flax's files, in an environment of its own: two gigabytes, some minutes.
+STRANDED := tests/porting/stranded/requirements.txt
+stranded: build/stranded/made
+
+build/stranded/made: $(STRANDED)
+	rm -rf build/stranded
+	$(PYTHON) -m venv build/stranded
+	build/stranded/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(STRANDED)
+	touch $@
 
 # The tests that another processor's rounding could change, by settings that make this one compute as another does.
 test-processors: $(VENV)/all

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .config import TransformerConfig
     from .data.batching import Batches
     from .data.vocabulary import Vocabulary
+    from .decoding.generation_config import GenerationConfig
     from .decoding.sampling import Sampling
     from .inference.generation import Generator
     from .inference.translation import Translator
@@ -33,6 +34,7 @@ _HOMES = {
     "compare": ".compare",
     "data": ".data",
     "errors": ".errors",
+    "GenerationConfig": ".decoding.generation_config",
     "Generator": ".inference.generation",
     "get_backend": ".registry",
     "load": ".checkpoint",
@@ -48,6 +50,7 @@ _HOMES = {
 __all__ = [
     "Backend",
     "Batches",
+    "GenerationConfig",
     "Generator",
     "Sampling",
     "TransformerConfig",

@@ -124,6 +124,9 @@ class BeamDecoder:
     def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
         return np.asarray(self._stepped(tokens, None)[0])
 
+    def logits(self, tokens: np.ndarray) -> np.ndarray:
+        return np.asarray(self._stepped(tokens, 0)[0])
+
     def _stepped(self, tokens: np.ndarray, count: int | None) -> tuple[Array, Array | None]:
         column = tokens[:, None].astype(np.int32)
         given = self.structure, self.values, self.state, self.rows, column, count, self.attend
@@ -157,13 +160,19 @@ def _beam_step(
     count: int | None,
     attend: bool,
 ) -> tuple[Array, Array | None, Array | None, list[Any]]:
-    """The ``count`` best log-probabilities and their ids, or all in the order of the ids; and what is attended to."""
+    """The ``count`` best log-probabilities and their ids, or all in the order of the ids; and what is attended to.
+
+    Of a ``count`` of 0 all logits instead, before any is suppressed.
+    """
     model = structure.module(values)
     model.eval()
     with product_precision():
         logits, state = model.decoder(tokens, _reordered(state, rows), need_weights=attend)
-    logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32)), model.config.suppress_ids)
+    logits = logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32))
     weights = model.decoder.attention_weights[1][-1][:, :, 0].mean(axis=1, dtype=logits.dtype) if attend else None
+    if count == 0:
+        return logits, None, weights, state
+    logits = suppress(logits, model.config.suppress_ids)
     log_probs = jax.nn.log_softmax(logits)
     if count is None:
         return log_probs, None, weights, state

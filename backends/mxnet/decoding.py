@@ -50,7 +50,7 @@ class BeamDecoder(EagerSession):
     def _look(self, inputs: DecodingInputs, beam: int) -> None:
         self.parameters = [parameter.value for parameter in named_parameters(self.model.decoder).values()]
         # Asked once for all steps, since it takes as long as some operations.
-        self.calls = None if self.attend else calls_of(self.model.decoder, *kind_of(self.parameters), self.suppressed)
+        self.calls = None if self.attend else calls_of(self.model.decoder, *kind_of(self.parameters))
         self.context = inputs.tokens.ctx
 
     def _native(self, array: np.ndarray) -> mnp.ndarray:
@@ -66,14 +66,14 @@ class BeamDecoder(EagerSession):
         suit(self.context, inputs.source.size, self.model.config.num_hiddens)
         return encode(self.model, inputs.source, inputs.valid_lens)
 
-    def _logits(self, tokens: np.ndarray) -> mnp.ndarray:
+    def _all_logits(self, tokens: np.ndarray) -> mnp.ndarray:
         suit(self.context, len(tokens), self.model.config.num_hiddens)
         column = self._native(tokens[:, None])
         state, arrays = self.state, [column, *arrays_of(self.state), *self.parameters]
 
         def step() -> list[mnp.ndarray]:
             logits, after = self.model.decoder(column, state)
-            return [self._allowed(logits), *made(state[2], after[2])]
+            return [_of_one_step(logits), *made(state[2], after[2])]
 
         own, cross = state[2][0]
         # Later steps are the same for all batches and sources; the first makes a mask of one form.
@@ -81,14 +81,11 @@ class BeamDecoder(EagerSession):
         call = compiled_call(self.calls, (own.length, own.left_padding is None, form), step, arrays)
         if call is None:
             logits, self.state = self.model.decoder(column, state, need_weights=self.attend)
-            return self._allowed(logits)
+            return _of_one_step(logits)
         logits, *added = call(arrays)
         size = len(added) // len(state[2])
         self.state[2] = [grown(cache, *added[i * size : (i + 1) * size]) for i, cache in enumerate(state[2])]
         return logits
-
-    def _allowed(self, logits: mnp.ndarray) -> mnp.ndarray:
-        return suppress(npx.reshape(logits, (-2, -1)), self.suppressed)  # [B, 1, V] -> [B, V]
 
     def _log_softmax(self, logits: mnp.ndarray) -> mnp.ndarray:
         logits = logits - logits.max(axis=-1, keepdims=True)
@@ -105,6 +102,10 @@ class BeamDecoder(EagerSession):
         ids = self._native(np.arange(size, dtype=np.float32))  # exact to 16.8 million
         tied = logits.take(self._native(rows), axis=0) == self._native(last[:, None])
         return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k, dtype="int32").asnumpy().astype(np.int64)
+
+
+def _of_one_step(logits: mnp.ndarray) -> mnp.ndarray:
+    return npx.reshape(logits, (-2, -1))  # [B, 1, V] -> [B, V]
 
 
 def uniforms(seeds: np.ndarray, steps: int, device: mx.Context) -> mnp.ndarray:

@@ -208,13 +208,16 @@ class BeamDecoder:
         self.state = _complete(model, inputs, start, beam) if inputs.prompt is None else start
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        best, ids, _ = self._stepped(tokens, count)
+        best, ids, *_ = self._stepped(tokens, count)
         return best.numpy().astype(np.float64), ids.numpy()
 
     def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
         return self._stepped(tokens, 1)[2].numpy()
 
-    def _stepped(self, tokens: np.ndarray, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def logits(self, tokens: np.ndarray) -> np.ndarray:
+        return self._stepped(tokens, 1)[3].numpy()
+
+    def _stepped(self, tokens: np.ndarray, count: int) -> tuple[tf.Tensor, ...]:
         # Of one dtype: the first tokens come as int64, those that a step has chosen as int32.
         column = tf.constant(tokens, tf.int32)[:, None]
         *answers, self.state = self.run(column, self.state, tf.constant(count))
@@ -230,15 +233,16 @@ class BeamDecoder:
 
 def _beam_step(
     model: EncoderDecoder, tokens: tf.Tensor, state: list[Any], count: tf.Tensor, attend: bool = False
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, Any]:
-    """The ``count`` best log-probabilities, their ids, all in the order of the ids, and the state."""
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor, Any]:
+    """The ``count`` best log-probabilities, their ids, all in the order of the ids, every logit as it came, and the state."""
     logits, state = model.decoder(tokens, state, need_weights=attend, training=False)
-    logits = suppress(logits[:, 0], model.config.suppress_ids)
-    logits = tf.cast(logits, tf.float32) if logits.dtype in (tf.bfloat16, tf.float16) else logits
+    every = tf.cast(logits, tf.float32) if logits.dtype in (tf.bfloat16, tf.float16) else logits
+    every = every[:, 0]
+    logits = suppress(every, model.config.suppress_ids)
     # Which promises the lower id first.
     _, ids = tf.math.top_k(logits, tf.minimum(count, logits.shape[-1]))
     log_probs = tf.nn.log_softmax(logits)
-    return tf.gather(log_probs, ids, batch_dims=1), ids, log_probs, state
+    return tf.gather(log_probs, ids, batch_dims=1), ids, log_probs, every, state
 
 
 def uniforms(seeds: tf.Tensor, steps: int) -> tf.Tensor:

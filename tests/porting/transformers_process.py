@@ -65,6 +65,11 @@ def make(folder, wishes):
     )
 
 
+def make_in(folder, wishes):
+    """Make one folder."""
+    make(folder, wishes)
+
+
 def make_bert(folder, wishes, dtype):
     import torch
     import transformers

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..config import TransformerConfig
 from ..data.vocabulary import Vocabulary
+from ..decoding.generation_config import GenerationConfig
 from ..errors import CheckpointError, WeightsError
 from ..parameters import check_sizes, check_weights, parameter_shapes
 from ..trainer import optimizer_shapes
@@ -21,6 +22,7 @@ class Checkpoint:
     """The content of a folder, without any framework.
 
     ``optimizer`` and ``trainer`` come together or not at all. They go on from ``last``, or from ``weights`` where it is None.
+    ``generation``: how those who published the model decode with it; None: nothing is said.
     ``kept``: the weights of some validations, by step. ``saved_with``: what the trainer.json that was read says of all files.
     """
 
@@ -28,6 +30,7 @@ class Checkpoint:
     weights: Mapping[str, np.ndarray]
     source_vocabulary: Vocabulary | None = None
     target_vocabulary: Vocabulary | None = None
+    generation: GenerationConfig | None = None
     optimizer: Mapping[str, np.ndarray] | None = None
     trainer: dict[str, Any] | None = None
     last: Mapping[str, np.ndarray] | None = None

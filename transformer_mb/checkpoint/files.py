@@ -10,13 +10,14 @@ from typing import Any
 from ..config import TransformerConfig
 from ..data.subwords import SUFFIXES, SubwordVocabulary, vocabulary_of
 from ..data.vocabulary import Vocabulary
+from ..decoding.generation_config import GenerationConfig
 from ..errors import CheckpointError, ConfigError, DataError
 from ..files.regular import LARGEST, is_address, read_regular_file, read_regular_text
 from ..files.whole_folder import current_folder
 
 FORMAT = "transformer_mb"
 FORMAT_VERSION = 1
-CONFIG, MODEL = "config.json", "model.safetensors"
+CONFIG, MODEL, GENERATION = "config.json", "model.safetensors", "generation_config.json"
 VOCABULARIES = {"source": "source_vocabulary.json", "target": "target_vocabulary.json"}
 OPTIMIZER, TRAINER, LAST = "optimizer.safetensors", "trainer.json", "last.safetensors"
 # Beside a vocabulary of subwords: what makes them of text, a file of one kind or the other.
@@ -24,7 +25,7 @@ TOKENIZERS = tuple(f"{side}_tokenizer{suffixes[0]}" for side in VOCABULARIES for
 KEPT = "kept-*.safetensors"
 HEADS, CARRIED = "heads.safetensors", "carried.safetensors"  # of a ported model: see ``beside``
 OF_TRAINING = (OPTIMIZER, TRAINER, LAST, KEPT)
-FILES = (CONFIG, MODEL, *VOCABULARIES.values(), *TOKENIZERS, *OF_TRAINING, HEADS, CARRIED)
+FILES = (CONFIG, MODEL, GENERATION, *VOCABULARIES.values(), *TOKENIZERS, *OF_TRAINING, HEADS, CARRIED)
 
 
 def kept_name(step: int) -> str:
@@ -146,6 +147,16 @@ def _whose(described: dict[str, Any], path: Path) -> str:
         f": it is a Hugging Face folder's, of model_type {described['model_type']!r:.60}. Where port reads such a model, "
         f"`transformer-mb port {path.parent} NEW --to canonical` makes a checkpoint of it"
     )
+
+
+def read_generation(path: Path) -> GenerationConfig | None:
+    """Read generation_config.json, None where there is none. Raises CheckpointError."""
+    if not path.exists():
+        return None
+    try:
+        return GenerationConfig.from_dict(read_object(path))
+    except ConfigError as error:
+        raise CheckpointError(f"{path} holds no valid settings of decoding: {error}") from None
 
 
 def write_vocabularies(folder: Path, **vocabularies: Vocabulary | None) -> None:

@@ -5,6 +5,7 @@ config.json             ``{"format": "transformer_mb", "format_version": 1, "con
 model.safetensors       weights by canonical name, in canonical layout; shared and tied tensors once
 source_vocabulary.json  tokens by id and the name of their text pipeline; likewise target_vocabulary.json
 source_tokenizer.json   of subwords: the tokenizer of the library ``tokenizers``, or source_tokenizer.model of SentencePiece
+generation_config.json  how those who published the model decode with it, of a ported model: see ``GenerationConfig``
 optimizer.safetensors   ``step`` and the moments ``m.NAME``, ``v.NAME`` or ``momentum.NAME`` (``Trainer.state_dict``)
 trainer.json            how far training is, and its recipe: see ``training.state``
 last.safetensors        the weights after the last step, where model.safetensors keeps those of the best validation
@@ -39,6 +40,7 @@ from .content import Checkpoint
 from .files import (
     CONFIG,
     FILES,
+    GENERATION,
     LAST,
     MODEL,
     OPTIMIZER,
@@ -51,6 +53,7 @@ from .files import (
     kept_name,
     kept_steps,
     read_config,
+    read_generation,
     read_object,
     read_vocabulary,
     write_text,
@@ -171,6 +174,7 @@ def _read(folder: Path, optimizer: bool) -> tuple[Checkpoint, dict[str, dict[str
         config=config,
         weights=arrays[MODEL],
         **vocabularies,
+        generation=read_generation(folder / GENERATION),
         optimizer=arrays.get(OPTIMIZER),
         trainer=trainer,
         last=arrays.get(LAST),
@@ -231,6 +235,8 @@ def _fill(folder: Path, checkpoint: Checkpoint) -> None:
         name: (weights, Ties.of_weights(checkpoint, digests[name]).metadata())
         for name, weights in checkpoint.all_weights.items()
     }
+    if checkpoint.generation is not None:
+        texts[GENERATION] = checkpoint.generation.to_json()
     write_vocabularies(folder, source=checkpoint.source_vocabulary, target=checkpoint.target_vocabulary)
     if checkpoint.optimizer is not None:
         tensors[OPTIMIZER] = checkpoint.optimizer, Ties(digests).metadata()

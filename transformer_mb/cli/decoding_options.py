@@ -12,6 +12,7 @@ from .options import option
 
 if TYPE_CHECKING:
     from ..decoding.sampling import Sampling
+    from ..inference.generation import Generator
     from ..inference.translation import Translator
 
 Beam = Annotated[int, option("--beam", "Hypotheses of the beam search, to 1000; 1 decodes greedily.", min=1)]
@@ -31,6 +32,9 @@ TooLong = Annotated[
     option("--too-long", "Of a line with more tokens than the model takes: cut or skip it, or stop.", metavar="cut|skip|stop"),
 ]
 MaxSteps = Annotated[int | None, option("--max-steps", "Longest translation, to max_len; else twice the source and 10.", min=1)]
+AsPublished = Annotated[
+    bool, option("--as-published", "Decode by DIR's generation_config.json, as transformers' generate does.")
+]
 ReplaceUnknown = Annotated[
     bool, option("--replace-unknown", "An <unk> becomes the word of the source that it attended to most.")
 ]
@@ -115,6 +119,12 @@ def as_one(folders: Sequence[Path], text: str) -> Any:
         if path.is_file():
             raise ConfigError(f"DIR must be a checkpoint folder, got a file, {path}: {text.format(path=path)}.")
     return folders[0] if len(folders) == 1 else list(folders)
+
+
+def tell_published(model: Translator | Generator, as_published: bool) -> None:
+    """A note where a model brought how it is decoded, and is decoded otherwise."""
+    if model.generation is not None and model.generation.to_dict() and not as_published:
+        tell("Note: generation_config.json of the model says how its publishers decode: --as-published does so.")
 
 
 def tell_unended(translator: Translator, lines: int) -> None:

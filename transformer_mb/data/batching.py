@@ -200,14 +200,18 @@ def source_batches(
     truncate: bool = False,
     bucket_widths: Sequence[int] = BUCKET_WIDTHS,
 ) -> list[SourceBatch]:
-    """Sentences to translate as ids without eos, the shortest first, padded to ``num_steps`` or to one of a few widths.
+    """Sentences to translate as ids without what frames them (eos, of most vocabularies).
+
+    The shortest come first, padded to ``num_steps`` or to one of a few widths.
 
     ``num_steps`` cuts longer sentences as D2L does; ``max_len`` refuses them with TokenError, or cuts with
     ``truncate``. ``restore_order`` puts what was made of the batches into the order of ``ids``.
     """
     check_limits(batch_size=batch_size, num_steps=num_steps, max_len=max_len)
     limit, cut = (max_len, truncate) if num_steps is None else (num_steps, True)
-    sentences = Sentences(FlatIds.from_lists(ids), vocabulary.eos_id, vocabulary.pad_id, limit, cut, "source sentence")
+    *between, last = vocabulary.closing
+    framed = ids if vocabulary.frame is None else [[*vocabulary.opening, *one, *between] for one in ids]
+    sentences = Sentences(FlatIds.from_lists(framed), last, vocabulary.pad_id, limit, cut, "source sentence")
     widths = padded_widths(sentences.lengths, num_steps, bucket_widths, max_len)
     order = np.argsort(sentences.lengths, kind="stable")
     chunks = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -50,11 +50,13 @@ def library(name: str) -> Any:
         raise DataError(f"Subwords need the package {name}, which is not installed: {install_command('text')}.") from None
 
 
-def read_tokenizers(content: bytes, wanted: Sequence[str] | None = None) -> SubwordModel:
+def read_tokenizers(
+    content: bytes, wanted: Sequence[str] | None = None, roles: Mapping[str, int] | None = None
+) -> SubwordModel:
     """A tokenizer.json of Hugging Face ``tokenizers``. Raises DataError.
 
     Special tokens are not recognized inside a text; tokens for padding and for what is unknown are added where they are missing
-    (``wanted``: only if they are of these), and dropout is off.
+    (``wanted``: only if they are of these), and dropout is off. ``roles``: the ids of the roles where something else says them.
     """
     tokenizers = library("tokenizers")
     try:
@@ -75,8 +77,8 @@ def read_tokenizers(content: bytes, wanted: Sequence[str] | None = None) -> Subw
     tokenizer.no_padding()
     tokenizer.no_truncation()
     decoder = tokenizer.decoder
-    special = {role: _first(role, names, entries) for role, names in NAMES.items()}
-    special |= {"unk": entries.index(unknown)} if unknown in entries else {}
+    special = dict(roles) if roles is not None else {role: _first(role, names, entries) for role, names in NAMES.items()}
+    special |= {"unk": entries.index(unknown)} if unknown in entries and roles is None else {}
 
     def split(text: str) -> list[str]:
         return list(tokenizer.encode(text, add_special_tokens=False).tokens)
@@ -94,19 +96,24 @@ def _first(role: str, names: tuple[str, ...], entries: list[str]) -> int:
     raise DataError(f"A tokenizer must have a token for {role}, called {' or '.join(names)}, got none of them.")
 
 
+def sentencepiece_pieces(content: bytes) -> tuple[Any, list[str]]:
+    """The library's processor of a model, and its pieces by their ids. Raises DataError."""
+    processor = library("sentencepiece").SentencePieceProcessor()
+    check_reading("sentencepiece", content)
+    try:
+        processor.LoadFromSerializedProto(content)
+        return processor, [processor.id_to_piece(number) for number in range(processor.get_piece_size())]
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise DataError(f"A SentencePiece model was expected, which the library does not find here: {error!s:.200}.") from None
+
+
 def read_sentencepiece(content: bytes, entries: tuple[str, ...] | None = None) -> SubwordModel:
     """A SentencePiece .model, with its own normalization. Raises DataError.
 
     ``entries``: the tokens by id where another list says them, as MarianMT's vocab.json does; its pieces are looked up there.
     """
-    processor = library("sentencepiece").SentencePieceProcessor()
-    check_reading("sentencepiece", content)
-    try:
-        processor.LoadFromSerializedProto(content)
-        own = [processor.id_to_piece(number) for number in range(processor.get_piece_size())]
-        outer_spaces = processor.decode(processor.encode(" a ")) == " a "
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise DataError(f"A SentencePiece model was expected, which the library does not find here: {error!s:.200}.") from None
+    processor, own = sentencepiece_pieces(content)
+    outer_spaces = processor.decode(processor.encode(" a ")) == " a "
     roles = {role: getattr(processor, f"{role}_id")() for role in NAMES}
     for role, name in (("pad", "<pad>"), ("bos", "<s>"), ("eos", "</s>")):
         if roles[role] < 0:  # a model may be trained without

@@ -13,7 +13,7 @@ from ..errors import DataError
 from ..files.regular import LARGEST, read_regular_file
 from .subword_models import read_sentencepiece, read_tokenizers
 from .text import TextPipeline
-from .vocabulary import Vocabulary, read_fields
+from .vocabulary import FRAME, Frame, Vocabulary, read_fields
 
 # How a tokenizer's file ends by the kind of it; the first ending is the one that we write.
 SUFFIXES = {"tokenizers": (".json",), "sentencepiece": (".model", ".spm")}
@@ -33,13 +33,18 @@ class SubwordVocabulary(Vocabulary):
         kind: ``tokenizers`` (a tokenizer.json) or ``sentencepiece`` (a .model).
         content: the file.
         entries: tokens by id; None: as the tokenizer numbers them. Only those of ``sentencepiece`` may be others.
-        special: as in Vocabulary; None: by their usual names, such as <pad> and </s>.
+        special: as in Vocabulary; None: by their usual names, such as <pad> and </s>. frame: as in Vocabulary.
     Raises:
         DataError: naming what is wrong, or the package that is not installed.
     """
 
     def __init__(
-        self, kind: str, content: bytes, entries: Sequence[str] | None = None, special: Mapping[str, int] | None = None
+        self,
+        kind: str,
+        content: bytes,
+        entries: Sequence[str] | None = None,
+        special: Mapping[str, int] | None = None,
+        frame: Frame | None = None,
     ):
         if kind not in SUFFIXES:
             raise DataError(f"The kind of a tokenizer must be one of {', '.join(SUFFIXES)}, got {kind!r}.")
@@ -47,12 +52,12 @@ class SubwordVocabulary(Vocabulary):
         if kind == "sentencepiece":
             model = read_sentencepiece(content, None if entries is None else tuple(entries))
         else:
-            model = read_tokenizers(content, entries)
+            model = read_tokenizers(content, entries, special)
         self.content = model.content
         if entries is not None and tuple(entries) != model.entries:
             raise DataError("The tokens of a vocabulary must be those of its tokenizer, got others.")
         pipeline = TextPipeline(kind, f"subwords of {kind}", model.split, model.join)
-        super().__init__(model.entries, pipeline, model.special if special is None else special)
+        super().__init__(model.entries, pipeline, model.special if special is None else special, frame)
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> SubwordVocabulary:
@@ -100,7 +105,7 @@ class SubwordVocabulary(Vocabulary):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids; the special tokens are left out."""
-        silent = set(self.special.values())
+        silent = {*self.special.values(), *self.opening, *self.closing}
         tokens = self.tokens(number for number in ids if number not in silent)
         try:
             return self.pipeline.detokenize(tokens)
@@ -124,7 +129,7 @@ def vocabulary_of(text: str, read: Callable[[str], bytes]) -> Vocabulary:
     fields, content = read_fields(text, "tokenizer"), read(SUFFIXES[kind][0])
     if (found := hashlib.sha256(content).hexdigest()) != fields["tokenizer"]:
         raise DataError(f"Its tokenizer must be the file with the SHA-256 {fields['tokenizer']:.64}, got one with {found}.")
-    return SubwordVocabulary(kind, content, fields["tokens"], fields["special"])
+    return SubwordVocabulary(kind, content, fields["tokens"], fields["special"], fields.get(FRAME))
 
 
 def read_tokenizers_of(path: str | PathLike[str]) -> tuple[SubwordVocabulary, SubwordVocabulary]:

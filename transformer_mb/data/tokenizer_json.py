@@ -55,6 +55,22 @@ def amended(content: bytes, alphabet: Sequence[str], entries: Sequence[str] | No
     return (json.dumps(fields).encode() if changed else content), tokens.unknown
 
 
+def listed_tokens(content: bytes) -> list[str]:
+    """The tokens of a file by their ids, which must be 0, 1, 2, ...; raises DataError."""
+    try:
+        fields = json.loads(content)
+        vocabulary, added = fields["model"]["vocab"], fields.get("added_tokens") or []
+        pairs = vocabulary.items() if isinstance(vocabulary, dict) else ((one[0], at) for at, one in enumerate(vocabulary))
+        tokens = {number: token for token, number in pairs} | {one["id"]: one["content"] for one in added}
+        names = [tokens[number] for number in range(len(tokens))]
+    except (ValueError, RecursionError, TypeError, KeyError, IndexError, AttributeError) as error:
+        what = f"{type(error).__name__}: {error!s:.100}"
+        raise DataError(f"A tokenizer.json must list its tokens by the ids 0, 1, 2, ..., but it does not ({what}).") from None
+    if not all(isinstance(name, str) for name in names):
+        raise DataError("The tokens of a tokenizer.json must be texts, got something else.")
+    return names
+
+
 class _Tokens:
     """The tokens of a file by name, and those that may be added."""
 

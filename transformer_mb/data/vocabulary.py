@@ -14,6 +14,10 @@ from .text import TextPipeline, text_pipeline
 SPECIAL_TOKENS = {"unk": "<unk>", "pad": "<pad>", "bos": "<bos>", "eos": "<eos>"}
 SPECIAL_IDS = {role: number for number, role in enumerate(SPECIAL_TOKENS)}
 FIELDS: dict[str, type] = {"tokens": list, "pipeline": str, "special": dict}
+FRAME = "frame"  # a field that is there where a text has other ids around it than eos after it
+
+
+Frame = Sequence[Sequence[int]]  # two lists of ids
 
 
 class Vocabulary:
@@ -24,12 +28,17 @@ class Vocabulary:
         pipeline: a text pipeline, or the name of one of ``TEXT_PIPELINES``.
         special: the id of each role ``unk``, ``pad``, ``bos``, ``eos``; by default D2L's 0, 1, 2, 3. Two roles may
             share an id, as in vocabularies of other families.
+        frame: ids that a model reads before and after those of a text, ``opening`` and ``closing``; None: eos after it.
     Raises:
         DataError: naming what is wrong.
     """
 
     def __init__(
-        self, entries: Iterable[str], pipeline: str | TextPipeline = "words", special: Mapping[str, int] | None = None
+        self,
+        entries: Iterable[str],
+        pipeline: str | TextPipeline = "words",
+        special: Mapping[str, int] | None = None,
+        frame: Frame | None = None,
     ):
         self.entries = _listed(entries)
         self.pipeline = pipeline if isinstance(pipeline, TextPipeline) else text_pipeline(pipeline)
@@ -37,7 +46,9 @@ class Vocabulary:
         self._id_of = _numbered(self.entries)
         _check_special(self.special, len(self.entries))
         self.unk_id, self.pad_id, self.bos_id, self.eos_id = (self.special[role] for role in SPECIAL_TOKENS)
-        roles = set(self.special.values())  # no text spells these
+        self.frame = None if frame is None else _checked_frame(frame, len(self.entries))
+        self.opening, self.closing = self.frame or ((), (self.eos_id,))
+        roles = {*self.special.values(), *self.opening, *self.closing}  # no text spells these
         self._id_in_text = {token: number for token, number in self._id_of.items() if number not in roles}
 
     @classmethod
@@ -102,13 +113,17 @@ class Vocabulary:
         """The ids of a sentence by its ``pieces``."""
         return [self._id_in_text.get(piece, self.unk_id) for piece in pieces]
 
+    def framed(self, ids: Sequence[int]) -> list[int]:
+        """The ids of a sentence with what a model reads before and after them."""
+        return [*self.opening, *ids, *self.closing]
+
     def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
         """The ids of many sentences."""
         return [self.encode(text) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of a decoded sentence; pad, bos and eos are left out."""
-        silent = {self.pad_id, self.bos_id, self.eos_id}
+        """The text of a decoded sentence; pad, bos, eos and what frames a text are left out."""
+        silent = {self.pad_id, self.bos_id, self.eos_id, *self.opening, *self.closing}
         return self.pipeline.detokenize(self.tokens(number for number in ids if number not in silent))
 
     def to_json(self) -> str:
@@ -119,10 +134,11 @@ class Vocabulary:
     def from_json(cls, text: str) -> Vocabulary:
         """Read ``to_json`` back; raises DataError that names what is missing, unknown or wrong."""
         fields = read_fields(text)
-        return cls(fields["tokens"], fields["pipeline"], fields["special"])
+        return cls(fields["tokens"], fields["pipeline"], fields["special"], fields.get(FRAME))
 
     def _fields(self) -> dict[str, Any]:
-        return {"tokens": list(self.entries), "pipeline": self.pipeline.name, "special": self.special}
+        frame = {} if self.frame is None else {FRAME: [list(ids) for ids in self.frame]}
+        return {"tokens": list(self.entries), "pipeline": self.pipeline.name, "special": self.special, **frame}
 
 
 def build_vocabularies(
@@ -152,7 +168,7 @@ def read_fields(text: str, *more: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"The vocabulary is not JSON: {error}.") from None
     names = (*FIELDS, *more)
-    if not isinstance(fields, dict) or set(fields) != set(names):
+    if not isinstance(fields, dict) or set(fields) - {FRAME} != set(names):
         got = ", ".join(map(repr, fields)) if isinstance(fields, dict) else type(fields).__name__
         got = got if len(got) <= LONGEST_GOT else f"{got[:LONGEST_GOT]}... ({len(fields):,} fields)"
         raise DataError(f"A vocabulary must be an object with the fields {', '.join(names)}, got {got or 'none'}.")
@@ -181,6 +197,14 @@ def _numbered(entries: tuple[Any, ...]) -> dict[str, int]:
         if id_of.setdefault(token, number) != number:
             raise DataError(f"The tokens of a vocabulary must differ, but {token!r} has the ids {id_of[token]} and {number}.")
     return id_of
+
+
+def _checked_frame(frame: Any, size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    lists = frame if isinstance(frame, list | tuple) and all(isinstance(ids, list | tuple) for ids in frame) else ()
+    if len(lists) != 2 or not all(type(number) is int and 0 <= number < size for ids in lists for number in ids):
+        raise DataError(f"The frame of a vocabulary must be two lists of ids from 0 to {size - 1}, got {frame!r:.80}.")
+    opening, closing = map(tuple, lists)
+    return opening, closing
 
 
 def _check_special(special: Mapping[str, Any], size: int) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..call_checks import check_prompt
+from ..call_checks import check_prompt, check_source
 from ..config import TransformerConfig
 
 Search = TypeVar("Search", bound=Callable[..., Any])
@@ -49,3 +49,11 @@ def rows_by_length(config: TransformerConfig, prompt: Any, valid_lens: Any, max_
     if len(set(lens.tolist())) == 1 or (max_steps is not None and (len(max_steps) != len(lens) or max(max_steps) <= left)):
         return None
     return [np.flatnonzero(lens == length) for length in np.unique(lens)]
+
+
+def alike(config: TransformerConfig, source: Any, valid_lens: Any) -> Iterator[tuple[list[int], np.ndarray, np.ndarray]]:
+    """Rows whose outputs begin at one length, as their numbers, ids and lengths: all of a source, prompts of one length."""
+    ids, lens = (check_source if config.has_encoder else check_prompt)(config, source, valid_lens)
+    for length in (None,) if config.has_encoder else np.unique(lens):
+        rows = np.flatnonzero(lens == length) if length is not None else np.arange(len(lens))
+        yield rows.tolist(), ids[rows] if length is None else ids[rows, :length], lens[rows]

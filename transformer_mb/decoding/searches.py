@@ -15,9 +15,12 @@ from ..ownership import check_own
 from .beam_search import LENGTH_PENALTY, ScoredIds, beam_search, check_search, greedy_search
 from .coverage_penalty import Coverage, check_coverage_penalty
 from .ensemble import Ensemble, as_models, shared_config
+from .generate import generate_by_beam, generate_greedily
+from .generation_config import GenerationConfig
 from .inputs import DecodingInputs, decoding_inputs
-from .prompts import continued_apart
+from .prompts import alike, continued_apart
 from .sampling import Sampling, Truncation
+from .score_rules import score_rules
 from .session import BeamSession
 
 
@@ -163,6 +166,53 @@ class Searches(ABC):
         given = self._decoding_inputs(model, "hypotheses", source, source_valid_lens, max_steps, prefixes)
         models = as_models(model)
         return self._searched(models, *given, beam, length_penalty, n_best, coverage_penalty, most_probable=beam == 1)
+
+    def generate(
+        self,
+        model: Any,
+        source: Any,
+        source_valid_lens: Any = None,
+        generation: GenerationConfig | None = None,
+    ) -> list[list[int]]:
+        """Decode as transformers' ``generate`` does by a generation_config.json; takes and returns what ``greedy`` does.
+
+        Each row gives what transformers gives for it alone. ``suppress_ids`` of the model are never generated either.
+
+        Args:
+            generation: None stands for a file without any field: greedily, 20 tokens.
+        Raises:
+            ConfigError: no GenerationConfig, ids or lengths that the model does not have, or several models.
+        """
+        generation = GenerationConfig() if generation is None else generation
+        if not isinstance(generation, GenerationConfig):
+            raise ConfigError(f"generation must be a GenerationConfig, got {generation!r:.80}.")
+        if len(models := as_models(model)) > 1:
+            raise ConfigError(f"By a generation configuration one model decodes, got an ensemble of {len(models)}.")
+        config = self._config(model, "decoder", "generate")
+        generation.check_ids(config)
+        found: dict[int, list[int]] = {}
+        for rows, ids, lens in alike(config, source, source_valid_lens):
+            found.update(zip(rows, self._generated(models[0], ids, lens, generation), strict=True))
+        return [found[row] for row in range(len(found))]
+
+    def _generated(self, model: Any, source: np.ndarray, lens: np.ndarray, generation: GenerationConfig) -> list[list[int]]:
+        """Decode rows whose prompts have one length."""
+        config, beam = model.config, generation.num_beams
+        prompt = np.full((len(source), 1), config.start_id) if config.has_encoder else source
+        longest = generation.longest(prompt.shape[1], config.max_len)
+        steps = longest - prompt.shape[1]
+        inputs, limits = self._decoding_inputs(model, "generate", source, lens, steps)
+        sources = [row[:length] for row, length in zip(np.asarray(source), lens, strict=True)]
+        given = {"eos_id": config.eos_id, "never": config.suppress_ids, "prompt": prompt.shape[1], "longest": longest}
+        rules = score_rules(generation, **given, sources=sources)
+        with self._decoding(model):
+            session = self.start_beam(model, inputs, steps, beam)
+            if beam == 1:
+                found = generate_greedily(session, rules, prompt, steps, config.eos_id)
+            else:
+                shape = beam, generation.length_penalty, generation.early_stopping
+                found = generate_by_beam(session, rules, prompt, steps, config.eos_id, *shape)
+        return [[token for token in row if token >= 0] for row in _ended(config, found, limits)]
 
     def _check_model(self, model: Any, side: str, call: str) -> None:
         """Refuse another backend's model, and one without the side that a call needs."""

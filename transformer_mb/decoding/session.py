@@ -28,6 +28,10 @@ class BeamSession(Protocol):
         """The same step with all of its answer: [rows, V], -inf where a token is suppressed."""
         ...
 
+    def logits(self, tokens: np.ndarray) -> np.ndarray:
+        """The same step before any token is suppressed: [rows, V], in at least float32."""
+        ...
+
     def reorder(self, rows: np.ndarray) -> None:
         """Row r continues from what was row ``rows[r]``."""
         ...
@@ -113,11 +117,14 @@ class EagerSession(ABC):
         """[rows, V], in at least float32."""
 
     def _logits(self, tokens: np.ndarray) -> Any:
+        return self._suppress(self._all_logits(tokens), self.suppressed)
+
+    def _all_logits(self, tokens: np.ndarray) -> Any:
         given = self._native(tokens)
         if self.steps is not None:
-            return self._suppress(self.steps.logits(given), self.suppressed)
+            return self.steps.logits(given)
         logits, self.state = self.model.decoder(given[:, None], self.state, need_weights=self.attend)
-        return self._suppress(logits[:, 0], self.suppressed)
+        return logits[:, 0]
 
     def generated(self, inputs: DecodingInputs, max_steps: int, chosen: Callable[[Any], Any]) -> np.ndarray:
         """[B, steps]: each step's ``chosen(logits)``, or what is ``forced``, is fed to the next, until every row has ended."""
@@ -143,6 +150,11 @@ class EagerSession(ABC):
     def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
         with self._computing():
             return self._array(self._log_softmax(self._logits(tokens)))
+
+    def logits(self, tokens: np.ndarray) -> np.ndarray:
+        with self._computing():
+            found = self._array(self._all_logits(tokens))
+        return found.astype(np.promote_types(found.dtype, np.float32), copy=False)
 
     def reorder(self, rows: np.ndarray) -> None:
         with self._computing():

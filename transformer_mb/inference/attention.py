@@ -29,15 +29,15 @@ def attention_of(translator: Translator, line: str, translation: str) -> Sentenc
     """Run the model on both once more: a search on a device keeps no weights. None for a line without tokens."""
     if len(translator.models) > 1:
         raise ConfigError(f"Attention is drawn of one model, got an ensemble of {len(translator.models)}.")
-    sources, targets, max_len = translator.source_vocabulary, translator.target_vocabulary, translator.longest + 1
+    sources, targets, max_len = translator.source_vocabulary, translator.target_vocabulary, translator.config.max_len
     pieces = translator.tokens(line)
     if not pieces:
         return None
-    source = [*sources.encoded(pieces), sources.eos_id]
-    target = [*targets.encode(translation), targets.eos_id][:max_len]
+    source = sources.framed(sources.encoded(pieces))
+    target = targets.framed(targets.encode(translation))[:max_len]
     inputs = [translator.models[0].config.start_id, *target[:-1]]
     arrays = np.array([source]), np.array([inputs]), np.array([len(source)])
     by_kind = translator.backend.attention(translator.models[0], *arrays)
     weights = {kind: [np.asarray(layer[0]) for layer in layers] for kind, layers in by_kind.items()}
-    shown = [*pieces, *sources.tokens([sources.eos_id])]
+    shown = [*sources.tokens(sources.opening), *pieces, *sources.tokens(sources.closing)]
     return SentenceAttention(shown, targets.tokens(inputs), targets.tokens(target), weights)

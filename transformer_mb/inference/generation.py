@@ -13,9 +13,13 @@ from ..config import check_count
 from ..data.padding import check_limits
 from ..data.vocabulary import Vocabulary
 from ..decoding.beam_search import LENGTH_PENALTY, ScoredIds, check_search
+from ..decoding.generation_config import GenerationConfig
 from ..decoding.sampling import Sampling
 from ..errors import ConfigError, DataError, TokenError
 from ..registry import decoding_backend
+from .search_options import published
+
+USUAL_STEPS = 100  # that follow a prompt at most
 
 
 class Generator:
@@ -23,20 +27,28 @@ class Generator:
 
     Args:
         vocabulary: for prompts that are text; None: prompts are ids alone.
-        batch_size: prompts of similar length continued together. max_steps: the most tokens that follow a prompt; the model
-            has no positions for more than max_len + 1 less the prompt's own.
+        batch_size: prompts of similar length continued together. max_steps: the most tokens that follow a prompt, None: 100;
+            the model has no positions for more than max_len + 1 less the prompt's own. generation: as of ``Translator``.
     Raises:
         ConfigError: an argument that cannot be, or a model with an encoder or without decoder.
     """
 
     def __init__(
-        self, backend: Backend, model: Any, vocabulary: Vocabulary | None = None, *, batch_size: int = 64, max_steps: int = 100
+        self,
+        backend: Backend,
+        model: Any,
+        vocabulary: Vocabulary | None = None,
+        *,
+        batch_size: int = 64,
+        max_steps: int | None = None,
+        generation: GenerationConfig | None = None,
     ):
         if model.config.architecture != "decoder":
             raise ConfigError(f"Generating needs a model of architecture decoder, got {model.config.architecture}.")
         check_limits(batch_size=batch_size, max_steps=max_steps)
         self.backend, self.model, self.vocabulary = backend, model, vocabulary
-        self.batch_size, self.max_steps = batch_size, max_steps
+        self.batch_size, self.max_steps, self.generation = batch_size, max_steps, generation
+        self.longest = USUAL_STEPS if max_steps is None else max_steps
 
     @classmethod
     def load(
@@ -47,14 +59,15 @@ class Generator:
         dtype: Any = None,
         *,
         batch_size: int = 64,
-        max_steps: int = 100,
+        max_steps: int | None = None,
     ) -> Generator:
         """Load a checkpoint folder; ``backend``, ``device`` and ``dtype`` as ``Translator.load`` takes them."""
         framework, int8 = decoding_backend(backend, device, dtype)
         checkpoint = read_checkpoint(folder, optimizer=False)
         model = framework.from_weights(checkpoint.config, checkpoint.weights)
         model = framework.quantized(model) if int8 else model
-        return cls(framework, model, checkpoint.target_vocabulary, batch_size=batch_size, max_steps=max_steps)
+        more: dict[str, Any] = {"batch_size": batch_size, "max_steps": max_steps, "generation": checkpoint.generation}
+        return cls(framework, model, checkpoint.target_vocabulary, **more)
 
     def generate(
         self,
@@ -63,14 +76,16 @@ class Generator:
         length_penalty: float = LENGTH_PENALTY,
         *,
         sample: Sampling | None = None,
+        as_published: bool = False,
         first: int = 0,
     ) -> list[Any]:
-        """Continue each prompt: a text with a text, before which the model gets ``config.start_id``, and ids, which must be
+        """Continue each prompt: a text with a text, before which the model gets ``config.start_id`` or what the
+        vocabulary has before a text, and ids, which must be
         as the model was trained, with ids.
 
         Args:
-            beam, length_penalty: as in ``Translator.translate``. sample: tokens are drawn instead. first: the number of the
-                first prompt, by which they are drawn.
+            beam, length_penalty: as in ``Translator.translate``. sample: tokens are drawn instead.
+            as_published: as in ``LineOptions``. first: the number of the first prompt, by which they are drawn.
         Raises:
             ConfigError, DataError, TokenError: what cannot be, and a prompt of more tokens than there are positions.
         """
@@ -78,8 +93,11 @@ class Generator:
         check_count("first", first)
         if sample is not None and beam != 1:
             raise ConfigError(f"beam must be 1 where tokens are drawn, got {beam}.")
+        generation = published(self, beam == 1 and sample is None) if as_published else None
 
         def decode(numbers: Sequence[int], given: tuple[Any, Any, int]) -> list[list[int]]:
+            if generation is not None:
+                return self.backend.generate(self.model, *given[:2], generation)
             if sample is not None:
                 return self.backend.sample(self.model, *given, sample, rows=np.asarray(numbers) + first)
             if beam == 1:
@@ -127,7 +145,9 @@ class Generator:
             raise DataError("The prompts must be lists of ids for a model without vocabulary, got texts.")
         if texts:
             encode = self.vocabulary.encode  # type: ignore[union-attr]
-            listed = [[self.model.config.start_id, *encode(prompt)] for prompt in listed]
+            words = self.vocabulary
+            before = (self.model.config.start_id,) if words.frame is None else words.opening  # type: ignore[union-attr]
+            listed = [[*before, *encode(prompt)] for prompt in listed]
         longest, size = self.model.config.max_len, self.model.config.target_vocab_size
         for number, prompt in enumerate(listed, start=first + 1):
             if isinstance(prompt, str) or not isinstance(prompt, Sequence | np.ndarray) or not len(prompt):
@@ -147,7 +167,7 @@ class Generator:
         batches: list[list[int]] = []
         for number in order:
             same = batches and len(prompts[batches[-1][0]]) == len(prompts[number])
-            if batches and len(batches[-1]) < self.batch_size and (same or room[number] >= self.max_steps):
+            if batches and len(batches[-1]) < self.batch_size and (same or room[number] >= self.longest):
                 batches[-1].append(number)
             else:
                 batches.append([number])
@@ -156,7 +176,7 @@ class Generator:
             fed = np.zeros((len(numbers), max(lens)), np.int64)
             for row, number in zip(fed, numbers, strict=True):
                 row[: len(prompts[number])] = prompts[number]
-            steps = min(self.max_steps, *(room[number] for number in numbers))
+            steps = min(self.longest, *(room[number] for number in numbers))
             for number, result in zip(numbers, decode(numbers, (fed, np.array(lens), steps)), strict=True):
                 results[number] = result
         return results

@@ -91,7 +91,7 @@ def scored_pairs(translator: TextModel, pairs: Iterable[tuple[str, str]], first:
             taken.append((number, sides[0][: translator.longest], sides[1][: translator.longest]))
     taken.sort(key=lambda one: max(len(one[1]), len(one[2])))
     # As many rows as the longest allows, so that their logits fit into memory.
-    size = max(1, min(translator.batch_size, LARGEST // ((translator.longest + 1) * len(target))))
+    size = max(1, min(translator.batch_size, LARGEST // (translator.config.max_len * len(target))))
     for start in range(0, len(taken), size):
         numbers, sources, targets = zip(*taken[start : start + size], strict=True)
         for number, score in zip(numbers, _scored(translator, sources, targets), strict=True):
@@ -100,9 +100,9 @@ def scored_pairs(translator: TextModel, pairs: Iterable[tuple[str, str]], first:
 
 
 def _scored(translator: TextModel, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[PairScore]:
-    config, most = translator.config, translator.longest + 1
-    read, lens = _padded([[*ids, config.eos_id] for ids in sources], config.pad_id, most)
-    written, counts = _padded([[*ids, config.eos_id] for ids in targets], config.pad_id, most)
+    config, most = translator.config, translator.config.max_len
+    read, lens = _padded(list(map(translator.source_vocabulary.framed, sources)), config.pad_id, most)
+    written, counts = _padded(list(map(translator.target_vocabulary.framed, targets)), config.pad_id, most)
     fed = np.concatenate([np.full((len(written), 1), config.start_id), written[:, :-1]], axis=1)
     each = [token_log_probabilities(translator.backend, model, read, lens, fed, written) for model in translator.models]
     found = np.logaddexp.reduce(each, axis=0) - np.log(len(each))
@@ -121,8 +121,8 @@ def _padded(rows: Sequence[Sequence[int]], pad_id: int, most: int) -> tuple[np.n
 def pair_length_error(translator: TextModel, number: int, count: int) -> TokenError:
     """The error of a pair with a side that is too long; ``number`` is counted from 1."""
     error = TokenError(
-        f"Pair {number} must have at most {translator.longest} tokens on each side (max_len = {translator.longest + 1}, <eos> "
-        f"counted), but one has {count}."
+        f"Pair {number} must have at most {translator.longest} tokens on each side (max_len = {translator.config.max_len}, "
+        f"<eos> counted), but one has {count}."
     )
     error.line = number
     return error

@@ -12,6 +12,7 @@ from ..call_checks import check_between
 from ..config import check_count
 from ..decoding.beam_search import check_search
 from ..decoding.coverage_penalty import check_coverage_penalty
+from ..decoding.generation_config import GenerationConfig
 from ..decoding.sampling import Sampling
 from ..errors import ConfigError, DataError, TokenError
 from ..fields import did_you_mean
@@ -29,6 +30,8 @@ class LineOptions(TypedDict, total=False):
         translation holds it, and at least one token more is looked for. That of an empty line stays empty.
     max_ratio: a translation is at most this many times as long as its source, and 10 tokens more; None: twice, unless
         ``max_steps`` is given.
+    as_published: decode by the checkpoint's generation_config.json as transformers' ``generate`` does, and by no other option;
+        the model's ``max_steps`` takes the place of its longest length.
     first: the number of the first line, from 0, by which ``sample`` draws and errors count.
     """
 
@@ -36,6 +39,7 @@ class LineOptions(TypedDict, total=False):
     sample: Sampling | None
     prefixes: Any
     max_ratio: float | None
+    as_published: bool
     first: int
 
 
@@ -47,6 +51,7 @@ class LineSearch:
     sample: Sampling | None = None
     prefixes: Sequence[Sequence[int]] | None = None
     max_ratio: float | None = None
+    as_published: bool = False
     first: int = 0
     texts: Sequence[str] = ()
 
@@ -93,6 +98,8 @@ def checked_search(
             raise ConfigError(f"sample must be None or a Sampling, got {given.sample!r:.80}.")
         if beam != 1:
             raise ConfigError(f"beam must be 1 where tokens are drawn, got {beam}.")
+    if given.as_published:
+        published(translator, beam == n_best == 1 and given == LineSearch(as_published=True, first=given.first))
     prefixes = options.get("prefixes")
     if prefixes is None:
         return given
@@ -106,6 +113,25 @@ def checked_search(
                 f"The prefix of line {number} must be at most {translator.longest} tokens long, got {len(prefix)} tokens."
             )
     return replace(given, prefixes=ids, texts=texts)
+
+
+def published(model: Any, alone: bool) -> GenerationConfig:
+    """Return how a TextModel or a Generator decodes ``as_published``; raises ConfigError where nothing says it.
+
+    alone: whether no other option of a search was given.
+    """
+    if model.generation is None:
+        raise ConfigError(
+            "as_published (--as-published) needs a checkpoint with generation_config.json, which port makes of a folder of "
+            "transformers, but this one has none."
+        )
+    if not alone:
+        raise ConfigError(
+            "as_published (--as-published) takes all of the search from generation_config.json and must be given without "
+            "beam, penalties, prefixes, sampling and scores, got some."
+        )
+    steps = model.max_steps
+    return model.generation if steps is None else replace(model.generation, max_new_tokens=steps)  # type: ignore[no-any-return]
 
 
 def listed_lines(lines: Any) -> list[str]:

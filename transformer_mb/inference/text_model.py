@@ -9,6 +9,7 @@ from ..backend import Backend
 from ..data.padding import check_limits
 from ..data.vocabulary import Vocabulary
 from ..decoding.ensemble import as_models, shared_config
+from ..decoding.generation_config import GenerationConfig
 from ..errors import ConfigError, TokenError
 from ..registry import decoding_backend
 from .translatable import check_both_sides, loaded_models
@@ -28,6 +29,7 @@ class TextModel:
             of the last block's heads.
         too_long: what becomes of a line of more tokens than the model has positions (``longest``): ``stop`` raises
             TokenError, ``cut`` translates its first tokens, ``skip`` takes it for an empty one.
+        generation: how ``as_published`` decodes; None: no such configuration came with the model.
     Attributes:
         on_long: called with the number, from 1, and the tokens of each line or pair that is too long, before any is
             computed; it may raise an error of its own.
@@ -46,6 +48,7 @@ class TextModel:
         max_steps: int | None = None,
         too_long: str = "stop",
         replace_unknown: bool = False,
+        generation: GenerationConfig | None = None,
     ):
         if too_long not in TOO_LONG:
             raise ConfigError(f"too_long must be one of {', '.join(TOO_LONG)}, got {too_long!r}.")
@@ -64,6 +67,7 @@ class TextModel:
         self.batch_size = batch_size
         self.max_steps = max_steps
         self.too_long = too_long
+        self.generation = generation
 
     @classmethod
     def load(
@@ -89,7 +93,7 @@ class TextModel:
             for models of other vocabularies.
         """
         framework, int8 = decoding_backend(backend, device, dtype)  # first, since an unknown one is found out at once
-        models, vocabularies = loaded_models(framework, folder, int8, replace_unknown)
+        models, vocabularies, generation = loaded_models(framework, folder, int8, replace_unknown)
         return cls(
             framework,
             models,
@@ -98,6 +102,7 @@ class TextModel:
             max_steps=max_steps,
             too_long=too_long,
             replace_unknown=replace_unknown,
+            generation=generation,
         )
 
     def __repr__(self) -> str:
@@ -109,8 +114,9 @@ class TextModel:
 
     @property
     def longest(self) -> int:
-        """The tokens that a line may have; <eos> takes the model's last position."""
-        return self.config.max_len - 1
+        """The tokens that a line may have; what frames it (<eos>, of most vocabularies) takes the rest of the positions."""
+        frames = (len(words.opening) + len(words.closing) for words in (self.source_vocabulary, self.target_vocabulary))
+        return self.config.max_len - max(frames)
 
     def tokens(self, line: str) -> list[str]:
         """Return the tokens of a line as the model gets them, without <eos>."""
@@ -137,8 +143,8 @@ class TextModel:
     def length_error(self, number: int, count: int) -> TokenError:
         """The error of a line that is too long; ``number`` is counted from 1."""
         error = TokenError(
-            f"Line {number} must be at most {self.longest} tokens long (max_len = {self.longest + 1}, <eos> counted), but it "
-            f"has {count}."
+            f"Line {number} must be at most {self.longest} tokens long (max_len = {self.config.max_len}, <eos> counted), but "
+            f"it has {count}."
         )
         error.line = number
         return error

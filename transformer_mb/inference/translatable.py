@@ -8,6 +8,7 @@ from ..backend import Backend
 from ..checkpoint import Checkpoint, read_checkpoint
 from ..config import TransformerConfig
 from ..data.vocabulary import Vocabulary
+from ..decoding.generation_config import GenerationConfig
 from ..errors import CheckpointError, ConfigError
 
 
@@ -43,24 +44,25 @@ def text_vocabularies(checkpoint: Checkpoint, folder: Any) -> tuple[Vocabulary, 
 
 def loaded_models(
     framework: Backend, folder: Any, int8: bool, unknown: bool
-) -> tuple[list[Any], tuple[Vocabulary, Vocabulary]]:
-    """The model of a checkpoint folder, or those of a list of folders, and their vocabularies.
+) -> tuple[list[Any], tuple[Vocabulary, Vocabulary], GenerationConfig | None]:
+    """The model of a checkpoint folder, or those of a list of folders, their vocabularies, and how the first is decoded.
 
     ``unknown``: decoding may give <unk>, whatever the checkpoint suppresses. Raises as ``Translator.load`` does.
     """
     folders = folder if isinstance(folder, list | tuple) else [folder]
     models: list[Any] = []
     vocabularies: tuple[Vocabulary, Vocabulary] | None = None
+    generation: GenerationConfig | None = None
     for one in folders:
         checkpoint = read_checkpoint(one, optimizer=False)
         found = text_vocabularies(checkpoint, one)
         if vocabularies is not None and found != vocabularies:
             raise ConfigError(f"The models of an ensemble must have the same vocabularies, got others in {one}.")
-        config, vocabularies = checkpoint.config, found
+        config, vocabularies, generation = checkpoint.config, found, generation if models else checkpoint.generation
         if unknown:
             config = config.replace(suppress_ids=tuple(set(config.suppress_ids) - {found[1].unk_id}))
         model = framework.from_weights(config, checkpoint.weights)
         models.append(framework.quantized(model) if int8 else model)
     if vocabularies is None:
         raise ConfigError("A translator must have at least one checkpoint folder, got none.")
-    return models, vocabularies
+    return models, vocabularies, generation

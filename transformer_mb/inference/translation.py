@@ -11,7 +11,7 @@ from ..data.batching import SourceBatch, restore_order, source_batches
 from ..decoding.beam_search import LENGTH_PENALTY, ScoredIds
 from ..errors import ConfigError
 from .scoring import PairScore, scored_pairs
-from .search_options import LineOptions, LineSearch, checked_search, listed_lines
+from .search_options import LineOptions, LineSearch, checked_search, listed_lines, published
 from .text_model import TextModel
 from .written import NOTHING, Hypothesis, replaced_unknown, with_prefix
 
@@ -40,7 +40,7 @@ class Translator(TextModel):
         Args:
             beam: hypotheses of the beam search; 1 decodes greedily.
             length_penalty: 0 orders hypotheses by their probability alone, more (up to 10) favors longer ones.
-            options: see ``LineOptions``: coverage_penalty, sample, prefixes, max_ratio, first.
+            options: see ``LineOptions``: coverage_penalty, sample, prefixes, max_ratio, as_published, first.
         Raises:
             ConfigError: a beam or a length penalty that cannot be; TokenError: a line that is too long, see ``too_long``;
             DataError: lines that are no text.
@@ -49,6 +49,8 @@ class Translator(TextModel):
         search = checked_search(self, listed, lines, beam, length_penalty, 1, options)
 
         def decode(batch: SourceBatch, numbers: Sequence[int]) -> list[list[int]]:
+            if search.as_published:
+                return self.backend.generate(self.model, batch.source, batch.source_valid_lens, published(self, alone=True))
             limits = self._steps(batch, numbers, search)
             found = searched((self.model, batch.source, batch.source_valid_lens, limits), numbers)
             self.unended += sum(len(ids) == limit for ids, limit in zip(found, limits, strict=True))
@@ -104,6 +106,8 @@ class Translator(TextModel):
         n_best = beam if n_best is None else n_best
         listed = listed_lines(lines)
         search = checked_search(self, listed, lines, beam, length_penalty, n_best, options)
+        if search.as_published:
+            raise ConfigError("as_published gives one translation of each line, and has no scores: translate has it.")
         if search.sample is not None:
             raise ConfigError("sample must be None for hypotheses, which a search compares, got a Sampling.")
 
@@ -149,7 +153,9 @@ class Translator(TextModel):
         encoded = [self._within(ids) for ids in encoded]
         filled = [number for number, ids in enumerate(encoded) if ids]
         size = max(1, min(self.batch_size, LARGEST // (beam * len(self.target_vocabulary))))
-        batches = source_batches([encoded[number] for number in filled], self.source_vocabulary, size, max_len=self.longest + 1)
+        batches = source_batches(
+            [encoded[number] for number in filled], self.source_vocabulary, size, max_len=self.config.max_len
+        )
         decoded = [result for batch in batches for result in decode(batch, [filled[row] for row in batch.indices])]
         results = [empty] * len(lines)
         for number, result in zip(filled, restore_order(batches, decoded), strict=True):
@@ -157,7 +163,7 @@ class Translator(TextModel):
         return results
 
     def _steps(self, batch: SourceBatch, numbers: Sequence[int], search: LineSearch) -> Any:
-        return search.steps(batch.source_valid_lens, numbers, self.max_steps, self.longest + 1)
+        return search.steps(batch.source_valid_lens, numbers, self.max_steps, self.config.max_len)
 
     def _text(self, line: str, ids: Sequence[int], prefix: tuple[str, Sequence[int]] | None) -> str:
         """Decode ids, with the words of a prefix as the caller wrote them, and unknown ones as they stand in the source."""

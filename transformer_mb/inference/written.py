@@ -42,12 +42,13 @@ def replaced_unknown(translator: TextModel, line: str, ids: Sequence[int]) -> st
 
     By the last block's cross-attention, the mean over its heads and over the models; the source's <eos> does not count.
     """
-    vocabulary, config = translator.target_vocabulary, translator.config
+    vocabulary, config, sources = translator.target_vocabulary, translator.config, translator.source_vocabulary
     pieces = translator.tokens(line)
-    source = np.array([[*translator.ids(line), translator.source_vocabulary.eos_id]])
+    source, first = np.array([sources.framed(translator.ids(line))]), len(sources.opening)
     fed = np.array([[config.start_id, *ids[:-1]]])
     each = [translator.backend.attention(model, source, fed, None)["decoder_cross"][-1] for model in translator.models]
-    nearest = np.mean([np.asarray(one[0], np.float64).mean(axis=0) for one in each], axis=0)[:, : len(pieces)].argmax(axis=-1)
+    weights = np.mean([np.asarray(one[0], np.float64).mean(axis=0) for one in each], axis=0)
+    nearest = weights[:, first : first + len(pieces)].argmax(axis=-1)
     silent = {vocabulary.pad_id, vocabulary.bos_id, vocabulary.eos_id}
     found = zip(ids, vocabulary.tokens(ids), nearest.tolist(), strict=True)
     words = [pieces[place] if number == vocabulary.unk_id else token for number, token, place in found if number not in silent]

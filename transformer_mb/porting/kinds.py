@@ -123,7 +123,7 @@ class Family:
         own: classes that come before ``runs``.
         files: the names of all that such a folder can hold: its reader takes what it finds under these for the
             model's own, so that none of an old model may stay. hides: outputs that an engine computes and need not show.
-        optimizer, records: as of a container.
+        optimizer, records: as of a container. generation: whether settings of decoding travel in it.
         into, lines: as of ``Loading``, and what a table says. loading: of a model, its container and the settings instead.
         check_names: refuses settings about names; None: the names are fixed.
         note: what a written folder lacks of a model, as a sentence; or "".
@@ -148,6 +148,7 @@ class Family:
     hides: tuple[str, ...] = ()
     optimizer: bool = False
     records: bool = False
+    generation: bool = False
     into: str = ""
     lines: str = ""
     loading: Callable[[PortedModel, Format | None, Settings], Loading] | None = None

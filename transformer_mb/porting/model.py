@@ -10,6 +10,7 @@ import numpy as np
 
 from ..config import TransformerConfig
 from ..data.vocabulary import Vocabulary
+from ..decoding.generation_config import GenerationConfig
 from ..task_heads import Head
 from ..trainer import SLOTS
 
@@ -60,6 +61,7 @@ class PortedModel:
 
     Attributes:
         weights: by canonical name, in canonical layout (Linear [out, in]), in the dtype that the file has.
+        generation: how its publishers decode with it; None: nothing says so.
         optimizer: as ``Trainer.state_dict``: ``step``, ``m.NAME``, ``v.NAME``; None: there is none.
         betas: Adam's, where the source or the settings tell them.
         notes: what was dropped or is odd, one sentence each.
@@ -73,6 +75,7 @@ class PortedModel:
     weights: Arrays
     source_vocabulary: Vocabulary | None = None
     target_vocabulary: Vocabulary | None = None
+    generation: GenerationConfig | None = None
     optimizer: Arrays | None = None
     betas: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()

@@ -41,7 +41,10 @@ EXTRA = {
     "output": "likewise, of the projection to the vocabulary; one tensor may be named for two layers",
     "trained_by": "`transformer_mb`: the file has D2L's names but comes from this project or from code of your own. D2L's own "
     "classes then need not agree with the settings, which are taken on trust",
-    "drop_decoding": "decoding settings of a MarianMT folder that change its tokens and may stay behind",
+    "drop_decoding": "settings of decoding of a folder of transformers that change its tokens, are not done here, and may stay "
+    "behind",
+    "source_language": "the code of the source's language, of mBART, NLLB and M2M100: `en_XX`",
+    "target_language": "likewise of the target",
 }
 DECODING = ("suppress_ids", "compat_decode")  # what a source records of these may be changed
 USUAL = {field.name: field.default for field in dataclasses.fields(TransformerConfig)}

@@ -16,6 +16,7 @@ from ..decoding_options import (
     hypotheses_asked_for,
     scored_row,
     tell_long_lines,
+    tell_published,
     tell_unended,
 )
 from ..options import option, with_groups
@@ -36,6 +37,7 @@ def command(
     coverage_penalty: decoding_options.CoveragePenalty = 0.0,
     n_best: decoding_options.NBest = None,
     scores: decoding_options.Scores = False,
+    as_published: decoding_options.AsPublished = False,
     *,
     drawing: Drawing,
     prefix_file: Annotated[Path | None, option("--prefix-file", "What each translation begins with, line by line.")] = None,
@@ -90,6 +92,7 @@ def command(
         replace_unknown=replace_unknown,
     )
     tell_long_lines(translator)
+    tell_published(translator, as_published)
     count = 0
     with attention_file(attention, translator) as write_attention, rows_to(output) as write:
 
@@ -101,6 +104,7 @@ def command(
                 sample=sampling,
                 prefixes=None if prefix_file is None else prefixes,
                 max_ratio=max_ratio,
+                as_published=as_published,
                 first=first - 1,
             )
             if kept is None:

@@ -1,4 +1,4 @@
-"""Vocabularies of BERT folders: ``vocab.txt``, a token per line, or the tokens that a ``tokenizer.json`` lists."""
+"""Vocabularies of BERT folders: their tokenizer, or else the tokens of ``vocab.txt``, one per line, or ``tokenizer.json``."""
 
 from __future__ import annotations
 
@@ -12,26 +12,31 @@ from ...files.regular import read_regular_text
 from ..kinds import Settings
 from ..model import PortedModel
 from ..safety.port_errors import system_errors
-from .description import Words
+from . import tokenizer_files
 from .hugging_face import read_object, vocabulary_of
+from .tokenizer_files import Words
 
 VOCABULARY, TOKENIZER = "vocab.txt", "tokenizer.json"
 ROLES = {"unk": "[UNK]", "pad": "[PAD]", "bos": "[CLS]", "eos": "[SEP]"}
 
 
 def read_words(folder: Path, config: TransformerConfig, settings: Settings) -> Words:
-    """Return the vocabulary of words as that of the source, or why there is none."""
+    """Return the tokenizer as the source's vocabulary, or tokens alone where it cannot be read, or why there are none."""
+    words = tokenizer_files.read_words(folder, config, settings)
+    if words.source is not None:
+        return words
     ids = _token_ids(folder)
     if not ids:
-        return None, None, f"There is no {VOCABULARY} or {TOKENIZER} that lists the tokens: the vocabulary was left out."
+        return Words(None, None, f"There is no {VOCABULARY} or {TOKENIZER} that lists the tokens: the vocabulary was left out.")
     special = {role: ids.get(ROLES[role], config.pad_id) for role in SPECIAL_TOKENS}
     words = partial(Vocabulary, pipeline="words", special=special)
     vocabulary, problem = vocabulary_of(ids, config.source_vocab_size or 0, VOCABULARY, words)
-    return vocabulary, None, problem
+    return Words(vocabulary, None, problem)
 
 
 def write_words(folder: Path, model: PortedModel) -> None:
-    """Write a token per line."""
+    """Write a token per line, and the tokenizer where there is one."""
+    tokenizer_files.write_words(folder, model)
     if model.source_vocabulary is not None:
         (folder / VOCABULARY).write_text("".join(f"{token}\n" for token in model.source_vocabulary.entries), encoding="utf-8")
 

@@ -34,6 +34,7 @@ def read(folder: Path, settings: Settings) -> PortedModel:
     return PortedModel(
         config=config,
         weights=checkpoint.weights,
+        generation=checkpoint.generation,
         # Its moments belong to the weights after the last step, which are not those of the best epoch.
         optimizer=None if checkpoint.last else checkpoint.optimizer,
         betas=betas_of(settings) or _betas(checkpoint),
@@ -77,6 +78,7 @@ def write(model: PortedModel, folder: Path) -> None:
                 weights=model.weights,
                 source_vocabulary=model.source_vocabulary,
                 target_vocabulary=model.target_vocabulary,
+                generation=model.generation,
                 optimizer=model.optimizer,
                 trainer=None if model.optimizer is None else {},
             ),
@@ -101,6 +103,7 @@ ROW = Family(
     files=FILES,
     optimizer=True,
     records=True,
+    generation=True,
     into="the EncoderDecoder of every backend",
     lines="""
 import transformer_mb as tmb

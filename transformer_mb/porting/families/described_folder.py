@@ -76,6 +76,7 @@ def read(family: Description, folder: Path, settings: Mapping[str, Any]) -> Port
     return PortedModel(
         config=config,
         weights=weights,
+        generation=decoding.generation,
         notes=(*fields.doubts, *native.notes, *unknown, *decoding.notes, *(note for note in told if note)),
         native=NativeFile(format="safetensors", tensors={**parts.run, **parts.computed, **parts.heads}, settings=facts),
         heads=kept,

@@ -12,10 +12,8 @@ from ..settings import check_holds
 from . import token_tables
 from .carried_files import merged_config, write_carried
 from .description import Description
-from .generation import GENERATION
+from .generation import write_generation
 from .hugging_face import ACTIVATIONS, CONFIG, write_object, write_weights
-
-IDS = ("bos_token_id", "decoder_start_token_id", "eos_token_id", "pad_token_id")
 
 
 def write(family: Description, model: PortedModel, folder: Path) -> None:
@@ -31,10 +29,7 @@ def write(family: Description, model: PortedModel, folder: Path) -> None:
     fields = _fields(family, config)
     write_object(folder / CONFIG, merged_config(carried, fields, family.modern) if carried else fields)
     if config.has_decoder:
-        suppressed = {"bad_words_ids": [[number] for number in config.suppress_ids]} if config.suppress_ids else {}
-        ids = {name: fields[name] for name in IDS if name in fields}
-        ends = {"forced_eos_token_id": config.eos_id} if config.has_encoder else {}
-        write_object(folder / GENERATION, {**ids, **suppressed, **ends, "max_length": config.max_len})
+        write_generation(folder, model, fields)
     named = {family.names.tensor(name): array for name, array in model.weights.items()}
     tensors = family.packed(token_tables.foreign(family.tables, named, config))
     outside = {family.tables.output, family.tables.bias} - ({family.tables.output} if family.output_inside else set())

@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 
 from ...config import TransformerConfig
-from ...data.vocabulary import Vocabulary
 from ..kinds import Settings
 from ..model import PortedModel
 from .hugging_face import LibraryModel
 from .naming_schemes import LayerNames
 from .task_layouts import HeadLayout
+from .tokenizer_files import Words, read_words, write_words
 
 Values = Mapping[str, Any]  # of a config.json
 Named = dict[str, np.ndarray]
-Words = tuple[Vocabulary | None, Vocabulary | None, str]
-NO_WORDS = "The tokenizer's files travel as they are; text is made into ids by the library that reads them."
 
 
 def as_they_are(values: Values) -> dict[str, Any]:
@@ -34,15 +32,6 @@ def as_they_are(values: Values) -> dict[str, Any]:
 def unchanged(tensors: Mapping[str, np.ndarray]) -> Named:
     """Return tensors that lie as ours do."""
     return dict(tensors)
-
-
-def without_words(folder: Path, config: TransformerConfig, settings: Settings) -> Words:
-    """Stand for the vocabularies of a family whose tokenizer is another library's."""
-    return None, None, NO_WORDS
-
-
-def write_no_words(folder: Path, model: PortedModel) -> None:
-    """Stand for what writes vocabularies."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +92,8 @@ class Description:
     modern: Callable[[Values], dict[str, Any]] = as_they_are
     unpacked: Callable[[Mapping[str, np.ndarray]], Named] = unchanged
     packed: Callable[[Mapping[str, np.ndarray]], Named] = unchanged
-    read_words: Callable[[Path, TransformerConfig, Settings], Words] = without_words
-    write_words: Callable[[Path, PortedModel], None] = write_no_words
+    read_words: Callable[[Path, TransformerConfig, Settings], Words] = read_words
+    write_words: Callable[[Path, PortedModel], None] = write_words
     note: Callable[[PortedModel], str] = lambda model: ""
     heads: tuple[HeadLayout, ...] = ()
 

@@ -1,6 +1,6 @@
 """Settings of decoding in a folder of ``transformers``: generation_config.json, or config.json where that is absent.
 
-A setting is carried, or left to the user who decodes, or it changes the tokens and has no place in the canonical form: such a
+A setting is carried (``GenerationConfig``), or changes no token of a search, or it does and nothing here does the same: such a
 one is refused unless the setting ``drop_decoding`` names it.
 """
 
@@ -12,31 +12,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import PortError
+from ...decoding.generation_config import USUAL, GenerationConfig
+from ...errors import ConfigError, PortError
+from ..model import PortedModel
 from ..settings import names_of
-from .hugging_face import CONFIG, read_object
+from .hugging_face import CONFIG, read_object, write_object
 
 GENERATION = "generation_config.json"
 IDS = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
-SINGLE = (*IDS, "forced_eos_token_id")  # a list of one is as good
+SINGLE = (*IDS, "forced_bos_token_id", "forced_eos_token_id")  # a list of one is as good
 SUPPRESSED = ("bad_words_ids", "suppress_tokens")
-# Fields that change the tokens of a greedy or beam search, and the values with which they do not.
+# Fields that change the tokens of a greedy or beam search as nothing here does, and the values with which they do not.
 CHANGING: dict[str, tuple[Any, ...]] = {
-    "min_length": (0,),
-    "min_new_tokens": (0,),
     "do_sample": (False,),
-    "repetition_penalty": (1,),
-    "encoder_repetition_penalty": (1,),
-    "no_repeat_ngram_size": (0,),
-    "encoder_no_repeat_ngram_size": (0,),
-    "begin_suppress_tokens": ([],),
-    "forced_bos_token_id": (),
+    "num_beam_groups": (1,),
     "force_bos_token_to_be_generated": (False,),
     "forced_decoder_ids": ([],),
     "force_words_ids": ([],),
     "constraints": ([],),
-    "sequence_bias": ({}, []),
-    "exponential_decay_length_penalty": (),
     "guidance_scale": (1,),
     "watermarking_config": ({},),
     "penalty_alpha": (0,),
@@ -44,46 +37,34 @@ CHANGING: dict[str, tuple[Any, ...]] = {
     "stop_strings": ([], ""),
     "token_healing": (False,),
     "assistant_ensemble_weight": (),
+    "low_memory": (False,),
+    "max_time": (),
 }
-# Fields that the user who decodes chooses, and what transformers does without them.
-CHOSEN: dict[str, Any] = {
-    "num_beams": 1,
-    "num_beam_groups": 1,
-    "diversity_penalty": 0,
-    "early_stopping": False,
-    "length_penalty": 1,
-    "max_length": 20,
-    "max_new_tokens": None,
-    "max_time": None,
-    "num_return_sequences": 1,
-    "temperature": 1,
-    "top_k": 50,
-    "top_p": 1,
-    "min_p": None,
-    "top_h": None,
-    "typical_p": 1,
-    "epsilon_cutoff": 0,
-    "eta_cutoff": 0,
-}
-# How it is computed and what else is shown: no token depends on them.
+# Fields of drawing, of groups of beams, and how it is computed and what else is shown: no token of a search depends on them.
 LISTED = """_from_model_config _commit_hash transformers_version use_cache cache_implementation cache_config max_cache_len
-    renormalize_logits remove_invalid_values output_attentions output_hidden_states output_scores output_logits
-    return_dict_in_generate return_legacy_cache low_memory is_assistant num_assistant_tokens num_assistant_tokens_schedule
+    temperature top_k top_p min_p top_h typical_p epsilon_cutoff eta_cutoff diversity_penalty num_return_sequences
+    remove_invalid_values output_attentions output_hidden_states output_scores output_logits
+    return_dict_in_generate return_legacy_cache is_assistant num_assistant_tokens num_assistant_tokens_schedule
     assistant_confidence_threshold assistant_early_exit assistant_lookbehind target_lookbehind prompt_lookup_num_tokens
     max_matching_ngram_size use_mtp speculation_type compile_config disable_compile continuous_batching_config
     prefill_chunk_size"""
 INERT = LISTED.split()
-KNOWN = {*SINGLE, *SUPPRESSED, *CHANGING, *CHOSEN, *INERT}
+KNOWN = {*SINGLE, *CHANGING, *INERT, *USUAL}
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingSettings:
-    """The settings read at ``path``: tokens that are never generated, the fields that ``generate`` is to see, and notes."""
+    """The settings read at ``path``.
+
+    ``suppress_ids``: tokens that are never generated; ``generation``: all that is carried; ``fields``: what ``generate`` is to
+    see in the proof, which decodes greedily; notes: one sentence each.
+    """
 
     path: Path
     suppress_ids: tuple[int, ...]
     fields: Mapping[str, Any]
     notes: tuple[str, ...]
+    generation: GenerationConfig | None = None
 
 
 def read_decoding(folder: Path, config: Mapping[str, Any], settings: Mapping[str, Any]) -> DecodingSettings:
@@ -91,26 +72,41 @@ def read_decoding(folder: Path, config: Mapping[str, Any], settings: Mapping[str
     path = folder / GENERATION if (folder / GENERATION).is_file() else folder / CONFIG
     values = read_object(path) if path.name == GENERATION else config
     values = {name: _one(value) if name in SINGLE else value for name, value in values.items() if value is not None}
-    changing = {name: values[name] for name, neutral in CHANGING.items() if name in values and values[name] not in neutral}
-    if values.get("forced_eos_token_id", config.get("eos_token_id")) != config.get("eos_token_id"):
-        changing["forced_eos_token_id"] = values["forced_eos_token_id"]
     words, tokens = _suppressed(path, values)
-    if longer := [one for one in words if len(one) > 1]:
-        changing["bad_words_ids"] = longer
+    changing = {name: values[name] for name, neutral in CHANGING.items() if name in values and values[name] not in neutral}
     notes = _dropped(path, changing, settings)
-    chosen = {name: values[name] for name, usual in CHOSEN.items() if values.get(name, usual) != usual}
-    if chosen.get("max_length") == config.get("max_position_embeddings"):
-        chosen.pop("max_length", None)  # all positions are what ours has too
-    if chosen:
-        notes.append(f"{path.name} sets {_listed(chosen)}: whoever decodes chooses these, and they do not travel.")
     if path.name == GENERATION and (unknown := sorted(set(values) - KNOWN)):
         notes.append(f"{path.name} holds {', '.join(unknown):.300}, not known here: not used.")
     # transformers lets the end token end a sentence whatever bad_words_ids says, though not whatever suppress_tokens says.
     single = [one for one in words if len(one) == 1]
     never = [one[0] for one in single if one[0] != config.get("eos_token_id")] + tokens
     fields = {**{name: values[name] for name in IDS if name in values}, "bad_words_ids": single, "suppress_tokens": tokens}
-    fields = {name: value for name, value in fields.items() if value != []}
-    return DecodingSettings(path=path, suppress_ids=tuple(dict.fromkeys(never)), fields=fields, notes=tuple(notes))
+    try:
+        generation = GenerationConfig.from_dict({name: value for name, value in values.items() if name in USUAL})
+    except ConfigError as error:
+        raise PortError(f"{path}: {error}") from None
+    return DecodingSettings(
+        path=path,
+        suppress_ids=tuple(dict.fromkeys(never)),
+        generation=generation,
+        fields={name: value for name, value in fields.items() if value != []},
+        notes=tuple(notes),
+    )
+
+
+def write_generation(folder: Path, model: PortedModel, ids: Mapping[str, Any]) -> None:
+    """Write generation_config.json: ``IDS`` of these ids, what the model brought, and its ``suppress_ids``.
+
+    A model that brought none gets what published models of translation have: the longest output, and an end that is forced.
+    """
+    config, brought = model.config, model.generation
+    ends = {"forced_eos_token_id": config.eos_id} if config.has_encoder else {}
+    fields = {**ends, "max_length": config.max_len} if brought is None else brought.to_dict()
+    words = [list(word) for word in fields.get("bad_words_ids", ())]
+    named = {word[0] for word in words if len(word) == 1} | set(fields.get("suppress_tokens", ()))
+    words += [[number] for number in config.suppress_ids if number not in named]
+    more = {"bad_words_ids": words} if words else {}
+    write_object(folder / GENERATION, {**{name: ids[name] for name in IDS if name in ids}, **fields, **more})
 
 
 def _one(value: Any) -> Any:

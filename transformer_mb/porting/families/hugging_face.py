@@ -16,22 +16,21 @@ from ...data.vocabulary import Vocabulary
 from ...errors import CheckpointError, DataError, PortError, WeightsError
 from ...files.tensors import write_tensors
 from ...parameters import check_weights, parameter_shapes
-from ..formats.shards import read_shard, read_shards
 from ..formats.wrappers import plain_names
 from ..kinds import Family, Settings
 from ..model import Arrays, NativeFile, PortedModel
 from ..safety.port_errors import port_errors
 from .named_tensors import check_fractions
 from .naming_schemes import LayerNames
+from .stranded import read_container
 
-CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
 FILES = (
     *(CONFIG, "generation_config.json", "adapter_config.json", "adapter_model.*", "*processor_config.json"),
     *("*.safetensors", "*.safetensors.index.json", "pytorch_model*", "tf_model*", "flax_model*", "model.ckpt*"),
     *("rust_model.ot", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "chat_template.*", "merges.txt"),
     *("*vocab*", "*.spm", "*.model", "modules.json", "sentence_*_config.json", "config_sentence_transformers.json"),
 )
-OF_TORCH = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 # The names that transformers gives to our activations; the first is the one that we write.
 ACTIVATIONS = {
     "relu": ("relu",),
@@ -180,14 +179,8 @@ class Fields:
 
 
 def read_weights(folder: Path) -> NativeFile:
-    """The tensors of a folder, from one file or from the shards that an index names; torch reads those of its own kind."""
-    name = next((name for name in (WEIGHTS, INDEX, *OF_TORCH) if (folder / name).exists()), None)
-    if name is None:
-        raise PortError(
-            f"{folder} must hold {WEIGHTS} (or shards and {INDEX}) or {' or '.join(OF_TORCH)}, but it does not. Weights in "
-            "other formats become safetensors when transformers loads the folder and saves it again with save_pretrained."
-        )
-    native = read_shards(folder / name) if name in (INDEX, OF_TORCH[1]) else read_shard(folder / name)
+    """The tensors of a folder from any of its containers, by the names that a torch model has (see ``stranded``)."""
+    native = read_container(folder)
     own = plain_names(native.tensors)  # as torch.compile and others leave them where a wrapped model is saved
     tensors = {own.names[one]: array for one, array in native.tensors.items()}
     return replace(native, tensors=tensors, notes=(*native.notes, *own.notes))
@@ -252,6 +245,7 @@ def family_of(
         runs="proof.reference_runs.hugging_face:run_folder",
         requires=("transformers", "torch"),
         files=FILES,
+        generation=True,
         into=into,
         lines=f"import transformers\nmodel = {into}.from_pretrained({{path}}{options})",
         note=note,

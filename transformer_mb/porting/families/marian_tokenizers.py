@@ -67,7 +67,7 @@ def read_vocabulary(folder: Path, side: str, shared: bool, entries: list[str], s
         if file.is_file():
             with port_errors(DataError), system_errors(f"{file} cannot be read"):
                 content = bytes(read_regular_file(file, LARGEST["vocabulary"]))
-                content = _with_rows(content, len(entries)) if kind == "tokenizers" else content
+                content = with_rows(content, len(entries)) if kind == "tokenizers" else content
                 return SubwordVocabulary(kind, content, entries, special)
     return Vocabulary(entries, "words", special)
 
@@ -78,11 +78,11 @@ def read_alone(folder: Path, special: Mapping[str, int], rows: int) -> SubwordVo
     if not file.is_file():
         return None
     with port_errors(DataError), system_errors(f"{file} cannot be read"):
-        vocabulary = SubwordVocabulary("tokenizers", _with_rows(bytes(read_regular_file(file, LARGEST["vocabulary"])), rows))
+        vocabulary = SubwordVocabulary("tokenizers", with_rows(bytes(read_regular_file(file, LARGEST["vocabulary"])), rows))
         return SubwordVocabulary("tokenizers", vocabulary.content, None, {**vocabulary.special, **special})
 
 
-def _with_rows(content: bytes, rows: int) -> bytes:
+def with_rows(content: bytes, rows: int) -> bytes:
     """The tokenizer.json with names for the rows past its last token, as special tokens, which no text gives."""
     tokens = SubwordVocabulary("tokenizers", content)
     if not len(tokens) < rows <= MOST_ROWS * len(tokens):
@@ -126,24 +126,27 @@ def write_vocabularies(folder: Path, model: PortedModel) -> None:
     if source.kind == "sentencepiece":
         (folder / "source.spm").write_bytes(source.content)
         (folder / "target.spm").write_bytes(target.content)
-        _write_config(folder, source, model, {"tokenizer_class": "MarianTokenizer", "separate_vocabs": not shared})
+        write_tokenizer_config(folder, source, model, {"tokenizer_class": "MarianTokenizer", "separate_vocabs": not shared})
         return
     for place, vocabulary in ((folder, source), (folder / TARGET, target))[: 1 if shared else 2]:
         place.mkdir(exist_ok=True)
-        (place / TOKENIZER).write_bytes(_ending(vocabulary))
-        _write_config(place, vocabulary, model, {"tokenizer_class": "PreTrainedTokenizerFast"})
+        (place / TOKENIZER).write_bytes(framing(vocabulary))
+        write_tokenizer_config(place, vocabulary, model, {"tokenizer_class": "PreTrainedTokenizerFast"})
 
 
-def _ending(vocabulary: SubwordVocabulary) -> bytes:
-    """The tokenizer.json with the end token after each text."""
+def framing(vocabulary: SubwordVocabulary) -> bytes:
+    """The tokenizer.json with the vocabulary's frame around each text, the end token after it for most."""
     tokenizers = library("tokenizers")
-    tokenizer, end = tokenizers.Tokenizer.from_buffer(vocabulary.content), vocabulary.entries[vocabulary.eos_id]
-    pieces = {"single": ["$A", end], "pair": ["$A", "$B", end]}
-    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(**pieces, special_tokens=[(end, vocabulary.eos_id)])
+    tokenizer = tokenizers.Tokenizer.from_buffer(vocabulary.content)
+    before, after = vocabulary.tokens(vocabulary.opening), vocabulary.tokens(vocabulary.closing)
+    pieces = {"single": [*before, "$A", *after], "pair": [*before, "$A", "$B", *after]}
+    special = list(zip([*before, *after], [*vocabulary.opening, *vocabulary.closing], strict=True))
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(**pieces, special_tokens=list(dict.fromkeys(special)))
     return tokenizer.to_str(pretty=True).encode()
 
 
-def _write_config(folder: Path, vocabulary: SubwordVocabulary, model: PortedModel, fields: dict[str, Any]) -> None:
+def write_tokenizer_config(folder: Path, vocabulary: SubwordVocabulary, model: PortedModel, fields: dict[str, Any]) -> None:
+    """Write tokenizer_config.json: these fields, the names of the roles and the longest text."""
     named = {f"{role}_token": vocabulary.entries[vocabulary.special[role]] for role in vocabulary.special}
     more = {"model_max_length": model.config.max_len, "split_special_tokens": True, "clean_up_tokenization_spaces": False}
     write_object(folder / TOKENIZER_CONFIG, {**fields, **named, **more})

@@ -7,9 +7,10 @@ from dataclasses import replace
 from ...task_heads import Step
 from . import bert
 from .described_folder import row_of
-from .description import Description, without_words, write_no_words
+from .description import Description
 from .hugging_face import LibraryModel
 from .task_layouts import HeadLayout, linear, masked_lm, on_one_state, on_tokens
+from .tokenizer_files import read_words, write_words
 
 TASKS = ("MaskedLM", "SequenceClassification", "TokenClassification", "QuestionAnswering", "MultipleChoice")
 
@@ -24,8 +25,8 @@ def kin(model_type: str, name: str, title: str) -> Description:
         fixed={**bert.FIXED, "position_offset": 2},
         required={**bert.REQUIRED, "pad_token_id": (1,)},  # positions begin after its id
         counts_offset=True,
-        read_words=without_words,
-        write_words=write_no_words,
+        read_words=read_words,
+        write_words=write_words,
         heads=_heads(name),
     )
 

@@ -95,6 +95,8 @@ def write_target(model: PortedModel, target: Target, place: Path, settings: Sett
         notes.append(f"Parts for tasks stay behind, which {target.title} has no place for: {parts}.")
     if model.optimizer is not None and not carried:
         notes.append(f"The optimizer's state was dropped: it travels in {', '.join(CARRYING)}, not in {target.name}.")
+    if model.generation is not None and not target.family.generation:
+        notes.append("The settings of decoding (generation_config.json) stay behind: this holds none.")
     if note := target.family.note(model):
         notes.append(note)
     if model.source_vocabulary is not None and target.format:

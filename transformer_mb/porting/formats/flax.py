@@ -54,6 +54,13 @@ def read(path: Path) -> NativeFile:
     return NativeFile(format="flax", tensors=tensors, optimizer=state, others=found.others, notes=tuple(notes))
 
 
+def read_tree(path: Path) -> NativeFile:
+    """All arrays by their path: of a file that holds one model and nothing beside it, whatever its levels are called."""
+    tensors = flat(_unpacked(read_bytes(path), str(path)), str(path), lambda value: isinstance(value, np.ndarray), "/")
+    check_names(tensors, path)
+    return NativeFile(format="flax", tensors=tensors)
+
+
 def _unpacked(data: bytearray, what: str) -> Any:
     """The nested dictionaries; an entry takes a hundred times more memory than its byte in the file, so they are counted."""
     import msgpack

@@ -1,0 +1,170 @@
+"""Vocabularies of folders of ``transformers``: text to the ids that AutoTokenizer gives, and back.
+
+``tokenizer.json`` is read where there is one; older folders have only the files of the slow tokenizers (``slow_tokenizers``).
+What stands around a text, such as ``<s>`` and ``</s>`` or the code of a language, is the frame of the vocabulary.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...config import TransformerConfig
+from ...data.subword_models import library
+from ...data.subwords import SubwordVocabulary
+from ...data.tokenizer_json import listed_tokens
+from ...data.vocabulary import Vocabulary
+from ...errors import DataError, PortError
+from ...extras import install_command
+from ...files.regular import LARGEST, read_regular_file
+from ..model import PortedModel
+from ..safety.port_errors import port_errors, system_errors
+from .hugging_face import read_object
+from .marian_tokenizers import framing, with_rows, write_tokenizer_config
+from .slow_tokenizers import SlowFiles, slow_tokenizer
+
+TOKENIZER, TOKENIZER_CONFIG, SPECIAL_MAP = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
+LANGUAGES = {"source": "source_language", "target": "target_language"}  # settings
+USUAL_NAMES = {"unk": "<unk>", "cls": "[CLS]", "sep": "[SEP]", "bos": "<s>", "eos": "</s>"}
+TEXT = "a"  # of a token or more in every vocabulary
+# Around a text by the class of its tokenizer, where no tokenizer.json says it. LANGUAGE stands for the code of the side.
+LANGUAGE = "LANGUAGE"
+FRAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    **dict.fromkeys(("Bart", "Roberta", "XLMRoberta"), (("bos",), ("eos",))),
+    **dict.fromkeys(("Bert", "DistilBert"), (("cls",), ("sep",))),
+    **dict.fromkeys(("T5", "Pegasus", "Blenderbot", "Marian"), ((), ("eos",))),
+    **dict.fromkeys(("MBart50", "M2M100", "Nllb"), ((LANGUAGE,), ("eos",))),
+    "MBart": ((), ("eos", LANGUAGE)),
+    "GPT2": ((), ()),
+}
+OF_LANGUAGES = tuple(name for name, (before, after) in FRAMES.items() if LANGUAGE in (*before, *after))
+
+
+class Words(NamedTuple):
+    """The vocabularies of the sides that a model has; ``problem``: why there is none, one sentence, or ""."""
+
+    source: Vocabulary | None
+    target: Vocabulary | None
+    problem: str
+
+
+def read_words(folder: Path, config: TransformerConfig, settings: Mapping[str, Any]) -> Words:
+    """The vocabularies of a folder whose tokenizer is of both sides. Raises PortError for a damaged one."""
+    sides = {"encoder": ("source",), "decoder": ("target",)}.get(config.architecture, ("source", "target"))
+    rows = {int(getattr(config, f"{side}_vocab_size") or 0) for side in sides}
+    if len(rows) > 1:
+        return Words(None, None, "The sides have vocabularies of different sizes: the tokenizer of the folder was left out.")
+    files = TokenizerFiles(folder)
+    if missing := [name for name in ("tokenizers", "sentencepiece") if importlib.util.find_spec(name) is None]:
+        how = f"that needs the package {missing[0]}: {install_command('text')}"
+        return Words(None, None, f"The tokenizer of the folder was not read: {how}.")
+    try:
+        with port_errors(DataError), system_errors(f"A tokenizer of {folder} cannot be read"):
+            made = {side: files.vocabulary(side, rows.copy().pop(), config, settings) for side in sides}
+    except _Absent as absent:
+        return Words(None, None, str(absent))
+    return Words(made.get("source"), made.get("target"), "")
+
+
+def write_words(folder: Path, model: PortedModel) -> None:
+    """Write tokenizer.json where both sides have one and the same, for AutoTokenizer, with the frame of the source's."""
+    words = [one for one in (model.source_vocabulary, model.target_vocabulary) if one is not None]
+    kinds = [one for one in words if isinstance(one, SubwordVocabulary) and one.kind == "tokenizers"]
+    if kinds and len(kinds) == len(words) and len({one.content for one in kinds}) == 1:
+        (folder / TOKENIZER).write_bytes(framing(kinds[0]))
+        write_tokenizer_config(folder, kinds[0], model, {"tokenizer_class": "PreTrainedTokenizerFast"})
+
+
+class _Absent(Exception):
+    """Why a folder gives no vocabulary, one sentence."""
+
+
+class TokenizerFiles:
+    """The files of a folder that make ids of text."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.fields: dict[str, Any] = {}
+        for name in (SPECIAL_MAP, TOKENIZER_CONFIG):
+            if (folder / name).is_file():
+                self.fields |= read_object(folder / name)
+        named = str(self.fields.get("tokenizer_class") or "")
+        self.kind = named.removesuffix("Fast").removesuffix("Tokenizer")
+
+    def vocabulary(self, side: str, rows: int, config: TransformerConfig, settings: Mapping[str, Any]) -> SubwordVocabulary:
+        if (self.folder / TOKENIZER).is_file():
+            kind, content = "tokenizers", bytes(read_regular_file(self.folder / TOKENIZER, LARGEST["vocabulary"]))
+            entries: list[str] | None = None
+        else:
+            slow = slow_tokenizer(SlowFiles(self.folder, self.kind, self.fields))
+            if slow is None:
+                raise _Absent(
+                    f"There is no {TOKENIZER} and no other tokenizer that can be read here: the vocabulary was left out."
+                )
+            kind, content, entries = slow
+        if kind == "tokenizers":
+            content = with_rows(content, rows)
+            entries = listed_tokens(content)
+        assert entries is not None
+        entries += [f"<no token {number}>" for number in range(len(entries), rows)]
+        if len(entries) != rows:
+            raise _Absent(f"The tokenizer was left out: it gives {len(entries)} tokens for {rows} rows of the embedding.")
+        numbers = {token: number for number, token in enumerate(entries)}
+        unknown = next((numbers[name] for name in (self._name("unk"), "[UNK]") if name in numbers), config.pad_id)
+        special = {"unk": unknown, "pad": config.pad_id, "bos": config.pad_id, "eos": config.pad_id}
+        plain = SubwordVocabulary(kind, content, entries, special)
+        opening, closing = frame = self._frame(side, plain, numbers, settings)
+        if config.has_decoder:
+            special |= {"bos": config.start_id, "eos": config.eos_id}
+        else:  # of an encoder alone no configuration says them
+            special |= {"bos": opening[0] if opening else config.pad_id, "eos": closing[-1] if closing else config.pad_id}
+        return SubwordVocabulary(kind, plain.content, entries, special, frame)
+
+    def _name(self, role: str) -> str:
+        """What a role's token is called: a text, or the fields of an added token."""
+        value = self.fields.get(f"{role}_token")
+        value = value.get("content") if isinstance(value, dict) else value
+        return value if isinstance(value, str) else USUAL_NAMES[role]
+
+    def _frame(
+        self, side: str, vocabulary: SubwordVocabulary, numbers: Mapping[str, int], settings: Mapping[str, Any]
+    ) -> tuple[list[int], list[int]]:
+        language = settings.get(LANGUAGES[side])
+        if vocabulary.kind == "tokenizers" and (self.folder / TOKENIZER).is_file() and language is None:
+            return frame_of(vocabulary.content)
+        names = FRAMES.get(self.kind)
+        if names is None:
+            raise _Absent(f"The tokenizer was left out: what stands around a text of a {self.kind}Tokenizer is not known here.")
+        if LANGUAGE in (*names[0], *names[1]):
+            if language is None:
+                raise _Absent(f"The vocabulary was left out until {LANGUAGES[side]} in the settings (config) says its code.")
+            language = language if language in numbers else f"__{language}__"  # of M2M100
+            if language not in numbers:
+                got = settings[LANGUAGES[side]]
+                raise PortError(f"{LANGUAGES[side]} must be a token of {self.folder}'s vocabulary, got {got!r:.60}.")
+        elif language is not None:
+            raise PortError(
+                f"{LANGUAGES[side]} is for tokenizers of {', '.join(OF_LANGUAGES)}, got one of {self.kind or 'none'}."
+            )
+        found = [[language if name == LANGUAGE else self._name(name) for name in part] for part in names]
+        if missing := [name for part in found for name in part if name not in numbers]:
+            raise _Absent(f"The tokenizer was left out: it has no token {missing[0]!r:.40}.")
+        opening, closing = ([numbers[name] for name in part] for part in found)
+        if vocabulary.kind == "tokenizers" and self.fields.get("add_bos_token") is True:  # of OPT
+            opening = [numbers[self._name("bos")], *opening]
+        return opening, closing
+
+
+def frame_of(content: bytes) -> tuple[list[int], list[int]]:
+    """What a tokenizer.json puts before and after a text."""
+    tokenizer = library("tokenizers").Tokenizer.from_buffer(content)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    bare, framed = (tokenizer.encode(TEXT, add_special_tokens=special).ids for special in (False, True))
+    places = range(len(framed) - len(bare) + 1)
+    start = next((place for place in places if framed[place : place + len(bare)] == bare), None)
+    if start is None or not bare:
+        raise PortError(f"A tokenizer must put its special tokens around a text, but of {TEXT!r} it makes {framed!r:.80}.")
+    return framed[:start], framed[start + len(bare) :]
