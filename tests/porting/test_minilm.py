@@ -122,7 +122,7 @@ def test_weights_that_cannot_be_read(folder):
     (folder / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{")
     refused(r"model.safetensors must be a safetensors file", bert.read, folder, {})
     (folder / "model.safetensors").unlink()
-    refused("save_pretrained", bert.read, folder, {})
+    refused("must hold its weights in model.safetensors, pytorch_model.bin, tf_model.h5", bert.read, folder, {})
     (folder / "config.json").write_text("[" * 100000)
     with pytest.raises(PortError):
         bert.read(folder, {})

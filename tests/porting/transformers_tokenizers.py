@@ -8,7 +8,6 @@ import numpy as np
 
 BYTES = {"vocab_size": 400, "special": ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]}
 PIECES = {"vocab_size": 600, "character_coverage": 1.0, "hard_vocab_limit": False, "minloglevel": 2, "num_threads": 1}
-CODES = ["en_XX", "fr_XX", "ru_RU"]
 # By name: the class, the files that it is made of, its options, and those of the call.
 KINDS = {
     "bart": ("BartTokenizer", "bytes", {}),
@@ -25,7 +24,6 @@ KINDS = {
     "xlm-roberta": ("XLMRobertaTokenizer", "fairseq", {}),
     "mbart": ("MBartTokenizer", "fairseq", {"src_lang": "fr_XX", "tgt_lang": "en_XX"}),
     "mbart-50": ("MBart50Tokenizer", "fairseq", {"src_lang": "fr_XX", "tgt_lang": "en_XX"}),
-    "nllb": ("NllbTokenizer", "fairseq", {"src_lang": "fra_Latn", "tgt_lang": "eng_Latn"}),
     "m2m100": ("M2M100Tokenizer", "m2m100", {"src_lang": "fr", "tgt_lang": "en"}),
     "bert": ("BertTokenizer", "words", {}),
     "distilbert-cased": ("DistilBertTokenizer", "words", {"do_lower_case": False}),
@@ -76,8 +74,6 @@ def made(folder, lines):
         for file in (folder / "files" / files).iterdir():
             (folder / f"{name}-old" / file.name).write_bytes(file.read_bytes())
         fields = {"tokenizer_class": kind, **options}
-        if name in ("mbart", "mbart-50"):
-            fields["additional_special_tokens"] = CODES
         (folder / f"{name}-old" / "tokenizer_config.json").write_text(json.dumps(fields))
         for which in (f"{name}-old", name):
             try:
@@ -91,6 +87,13 @@ def made(folder, lines):
             except Exception as error:
                 facts[which] = [0, type(error).__name__, str(error)[:300]]
     return found, facts
+
+
+def ids_of(folder, lines):
+    """AutoTokenizer's ids of a folder."""
+    import transformers
+
+    return {"ids": padded(transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)(lines)["input_ids"])}, {}
 
 
 def padded(rows):

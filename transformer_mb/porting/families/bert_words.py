@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from ...config import TransformerConfig
 from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
+from ...errors import PortError
 from ...files.regular import read_regular_text
 from ..kinds import Settings
 from ..model import PortedModel
@@ -22,9 +24,10 @@ ROLES = {"unk": "[UNK]", "pad": "[PAD]", "bos": "[CLS]", "eos": "[SEP]"}
 
 def read_words(folder: Path, config: TransformerConfig, settings: Settings) -> Words:
     """Return the tokenizer as the source's vocabulary, or tokens alone where it cannot be read, or why there are none."""
-    words = tokenizer_files.read_words(folder, config, settings)
-    if words.source is not None:
-        return words
+    with suppress(PortError):  # tokens by their ids are worth something too
+        words = tokenizer_files.read_words(folder, config, settings)
+        if words.source is not None:
+            return words
     ids = _token_ids(folder)
     if not ids:
         return Words(None, None, f"There is no {VOCABULARY} or {TOKENIZER} that lists the tokens: the vocabulary was left out.")

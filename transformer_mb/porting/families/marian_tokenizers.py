@@ -67,7 +67,7 @@ def read_vocabulary(folder: Path, side: str, shared: bool, entries: list[str], s
         if file.is_file():
             with port_errors(DataError), system_errors(f"{file} cannot be read"):
                 content = bytes(read_regular_file(file, LARGEST["vocabulary"]))
-                content = with_rows(content, len(entries)) if kind == "tokenizers" else content
+                content = _with_rows(content, len(entries)) if kind == "tokenizers" else content
                 return SubwordVocabulary(kind, content, entries, special)
     return Vocabulary(entries, "words", special)
 
@@ -78,18 +78,22 @@ def read_alone(folder: Path, special: Mapping[str, int], rows: int) -> SubwordVo
     if not file.is_file():
         return None
     with port_errors(DataError), system_errors(f"{file} cannot be read"):
-        vocabulary = SubwordVocabulary("tokenizers", with_rows(bytes(read_regular_file(file, LARGEST["vocabulary"])), rows))
+        vocabulary = SubwordVocabulary("tokenizers", _with_rows(bytes(read_regular_file(file, LARGEST["vocabulary"])), rows))
         return SubwordVocabulary("tokenizers", vocabulary.content, None, {**vocabulary.special, **special})
 
 
-def with_rows(content: bytes, rows: int) -> bytes:
-    """The tokenizer.json with names for the rows past its last token, as special tokens, which no text gives."""
+def _with_rows(content: bytes, rows: int) -> bytes:
     tokens = SubwordVocabulary("tokenizers", content)
-    if not len(tokens) < rows <= MOST_ROWS * len(tokens):
+    return with_rows(tokens.content, len(tokens), rows)
+
+
+def with_rows(content: bytes, count: int, rows: int) -> bytes:
+    """A tokenizer.json of ``count`` tokens with names for the rows past its last, as special tokens, which no text gives."""
+    if not count < rows <= MOST_ROWS * count:
         return content
-    fields = json.loads(tokens.content)
+    fields = json.loads(content)
     flags = {**dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False), "special": True}
-    more = [{"id": number, "content": NO_TOKEN.format(number), **flags} for number in range(len(tokens), rows)]
+    more = [{"id": number, "content": NO_TOKEN.format(number), **flags} for number in range(count, rows)]
     return json.dumps({**fields, "added_tokens": [*(fields.get("added_tokens") or []), *more]}).encode()
 
 

@@ -14,6 +14,7 @@ from ...data.subword_models import sentencepiece_pieces
 from ...errors import DataError, PortError
 from ...files.regular import LARGEST, read_regular_file, read_regular_text
 from .hugging_face import read_object
+from .language_codes import CODES
 
 MOST_EXTRA = 10_000  # tokens that a field may ask for
 
@@ -36,6 +37,8 @@ class SlowFiles(NamedTuple):
 
     def codes(self) -> list[str]:
         """Tokens beside the vocabulary, such as codes of languages, in their order."""
+        if self.kind in CODES:
+            return CODES[self.kind]
         value = self.fields.get("additional_special_tokens") or self.fields.get("extra_special_tokens") or []
         listed = [one.get("content") if isinstance(one, dict) else one for one in value] if isinstance(value, list) else [None]
         if not all(isinstance(one, str) for one in listed):

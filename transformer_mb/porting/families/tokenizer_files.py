@@ -21,7 +21,7 @@ from ...extras import install_command
 from ...files.regular import LARGEST, read_regular_file
 from ..model import PortedModel
 from ..safety.port_errors import port_errors, system_errors
-from .hugging_face import read_object
+from .hugging_face import MOST_ROWS, NO_TOKEN, read_object
 from .marian_tokenizers import framing, with_rows, write_tokenizer_config
 from .slow_tokenizers import SlowFiles, slow_tokenizer
 
@@ -105,10 +105,10 @@ class TokenizerFiles:
                 )
             kind, content, entries = slow
         if kind == "tokenizers":
-            content = with_rows(content, rows)
             entries = listed_tokens(content)
+            content = with_rows(content, len(entries), rows)
         assert entries is not None
-        entries += [f"<no token {number}>" for number in range(len(entries), rows)]
+        entries += [NO_TOKEN.format(number) for number in range(len(entries), min(rows, MOST_ROWS * len(entries)))]
         if len(entries) != rows:
             raise _Absent(f"The tokenizer was left out: it gives {len(entries)} tokens for {rows} rows of the embedding.")
         numbers = {token: number for number, token in enumerate(entries)}
