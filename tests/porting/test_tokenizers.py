@@ -78,9 +78,8 @@ def test_a_checkpoint_keeps_tokenizer_and_frame(name, made, tmp_path):
     for side, vocabulary in (("source", words.source), ("target", words.target)):
         again = read_vocabulary(tmp_path / f"{side}_vocabulary.json")
         assert again == vocabulary and again.frame == vocabulary.frame
-        assert [again.framed(again.encode(one)) for one in LINES] == [
-            vocabulary.framed(vocabulary.encode(one)) for one in LINES
-        ]
+        got, expected = ([one.framed(one.encode(line)) for line in LINES] for one in (again, vocabulary))
+        assert got == expected
 
 
 def test_a_language_is_asked_for_and_checked(made):
