@@ -1,6 +1,7 @@
 """A certificate is run again: one that was edited, or whose files are others by now, does not hold."""
 
 import json
+import re
 
 import pytest
 from judge import cheats
@@ -26,9 +27,15 @@ def certificate(port, cli):
     return path
 
 
-def test_a_certificate_holds_when_it_is_run_again(certificate, cli):
-    outcome = cli("check", "--verify", certificate)
+def title(folder):
+    """The title of a report."""
+    return re.search("<title>(.*) - ", (folder / "index.html").read_text())[1]
+
+
+def test_a_certificate_holds_when_it_is_run_again(certificate, cli, tmp_path):
+    outcome = cli("check", "--verify", certificate, "--report", tmp_path / "report")
     assert outcome.status == 0 and outcome.out.startswith("certified: ")
+    assert title(tmp_path / "report") == "All that was judged holds."
     content = json.loads(certificate.read_text())
     assert content["landlock"] >= 1 and len(content["seeds"]) >= 5 and content["reference"]["files"].keys() == {"ffn.py"}
     assert all(plant["status"] == "caught" for plant in content["planted"]) and len(content["planted"]) >= 7
@@ -74,10 +81,11 @@ def test_a_port_that_was_changed_afterwards_does_not_hold(certificate, port, cli
     assert outcome.status == 1 and "The candidate is not what was certified" in outcome.out
 
 
-def test_nothing_is_written_for_a_port_that_is_not_certified(port, cli):
+def test_nothing_but_its_report_is_written_for_a_port_that_is_not_certified(port, cli, tmp_path):
     port.with_name("port.py").write_text(cheats.ANSWERS["nothing masked"])
-    outcome = cli("check", port, "--certificate", port.with_name("c.json"))
+    outcome = cli("check", port, "--certificate", port.with_name("c.json"), "--report", tmp_path / "report")
     assert outcome.status == 1 and not port.with_name("c.json").exists()
+    assert title(tmp_path / "report") == "Not all that was judged holds."
     assert "NOT CERTIFIED" in outcome.out and "float64 output" in outcome.out and "modules in float64" in outcome.out
 
 

@@ -19,6 +19,7 @@ def command(
     json_text: Annotated[bool, option("--json", "Print all that was found as JSON.")] = False,
     certificate_file: Annotated[Path | None, option("--certificate", CERTIFICATE)] = None,
     verified: Annotated[Path | None, option("--verify", "Judge again what a certificate is of.")] = None,
+    report: options.Report = None,
     force: options.Force = False,
 ) -> None:
     """Judge whether a port computes what it is a port of; exit status 0 only where it is certified."""
@@ -28,10 +29,11 @@ def command(
     from ...judge.certificate import certificate, verify
     from ...judge.judging import judge
     from ...reports.output import Output
+    from ...reports.page.checked import certificate_section
 
     if (port is None) == (verified is None):
         raise ConfigError("check must be given either PORT.py or --verify FILE, got both or neither of them.")
-    output = Output(certificate_file, force=force)
+    output = Output(certificate_file, force=force, report=report)
     output.check(port, verified)
     if port is not None:
         judgement, wrong = judge(port), list[str]()
@@ -41,8 +43,9 @@ def command(
     content = certificate(judgement)
     _show(content, wrong, json_text)
     holds = judgement.certified and not wrong
-    if holds:
-        output.write(content)
+    shown = {**content, "certified": holds, "reasons": wrong or content["reasons"]}
+    output = output if holds else output._replace(json_file=None)
+    output.write(content, sections=lambda: [certificate_section(shown)])
     raise typer.Exit(0 if holds else 1)
 
 
