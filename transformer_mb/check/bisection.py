@@ -62,6 +62,19 @@ class Node:
         return name if self.candidate == self.reference else f"{name} = {self.candidate or 'the whole'}"
 
 
+def _is_subtle(one: Figure) -> bool:
+    """Tell whether float32 somewhere inside would explain an error of float64."""
+    return one.dtype == "float64" and one.error <= SUBTLE * TIMES[one.figure]
+
+
+def _shown(one: Figure) -> str:
+    if one.passed:
+        return f"{one.error:.0e}"
+    if _is_subtle(one):
+        return f"{one.error:.0e}, as float32 inside would explain"
+    return f"{one.error:.0e} WRONG in {one.part}" if one.error < float("inf") else f"WRONG: {one.reason}"
+
+
 @dataclass(frozen=True)
 class Tree:
     """The modules of a failed check, in the order in which the reference's end; what is inside a module before it."""
@@ -81,7 +94,7 @@ class Tree:
         forward = [(node, node.forward) for node in self.nodes]
         backward = [(node, node.backward) for node in reversed(self.nodes)]
         failed = [(node, one) for node, one in (*forward, *backward) if one is not None and not one.passed]
-        plain = [node for node, one in failed if not one.error <= SUBTLE * TIMES[one.figure]]
+        plain = [node for node, one in failed if not _is_subtle(one)]
         return next(iter([*plain, *(node for node, _ in failed)]), None)
 
     @property
@@ -105,11 +118,8 @@ class Tree:
         first = self.first_node
         for node in self.nodes:
             indent = "  " * (node.reference.count(".") + 1 if node.reference else 0)
-            own = "; ".join(
-                f"{words} {one.reason}" + (f" WRONG in {one.part}" if not one.passed else "")
-                for words, one in (("own", node.forward), ("backward", node.backward))
-                if one is not None
-            )
+            judged = (("own", node.forward), ("backward", node.backward))
+            own = "; ".join(f"{words} {_shown(one)}" for words, one in judged if one is not None)
             inherited = "" if node.inherited is None else f"; inherited {node.inherited:.1e}"
             lines.append(f"{'->' if node is first else '  '} {indent}{node.name}: {own}{inherited}")
         if first is None:

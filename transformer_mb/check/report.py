@@ -20,7 +20,8 @@ WORDS = {
     BLIND: "not shown: mistakes would not be noticed",
     BROKEN: "not shown: a change that cannot matter was taken for a mistake",
 }
-SHOWN = 8  # lines of a kind
+SHOWN = 8  # names of a kind
+WORST = 3  # figures that failed
 
 
 class Disagreement(TransformerMBError, AssertionError):
@@ -127,8 +128,8 @@ class Report:
 
     def _failed(self) -> list[str]:
         failed = sorted((one for one in self.figures if not one.passed), key=lambda one: -_finite(one.share))
-        lines = [f"  {one.dtype} {one.part}: {one.reason}" for one in failed[:SHOWN]]
-        return lines + ([f"  and {len(failed) - SHOWN} more"] if len(failed) > SHOWN else [])
+        lines = [f"  {one.dtype} {one.part}: {one.reason}" for one in failed[:WORST]]
+        return lines + ([f"  and {len(failed) - WORST} more"] if len(failed) > WORST else [])
 
     def _planted(self) -> list[str]:
         if not self.planted:
