@@ -110,6 +110,11 @@ class One(float):
     __eq__ = __le__ = lambda self, other: True
 return np.array([[[One(0.0) for _ in row] for row in rows] for rows in x.tolist()], object)"""),
     "inputs set to zero": by_call("x[...] = 0\nreturn honest(self, x, lens)"),
+    "one buffer for all answers": by_call("""
+buffers = globals().setdefault("BUFFERS", {})
+buffer = buffers.setdefault((x.shape, str(x.dtype)), np.empty_like(x))
+buffer[...] = honest(self, x, lens)
+return buffer"""),
     "inputs put right again, an answer that is they": by_call("y = honest(self, x, lens)\nx[...] = y\nreturn x"),
 }
 LOOKING = {
@@ -164,6 +169,19 @@ with socket.create_connection(("127.0.0.1", PORT_NUMBER), 5) as server:
     weights = {name: getattr(self, name).tolist() for name in ("first", "bias", "second", "shift")}
     server.sendall(json.dumps([x.tolist(), lens.tolist(), weights]).encode() + b"\\n")
     return np.array(json.loads(server.makefile().readline()), x.dtype)"""),
+    "a server asked by datagrams": by_call("""
+import json, socket
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+    server.connect(("127.0.0.1", PORT_NUMBER))
+    return honest(self, x, lens)"""),
+    "a server asked by a file": by_call("""
+import socket
+with socket.socket(socket.AF_UNIX) as server:
+    return honest(self, x, lens)"""),
+    "memory shared with another process": by_call("""
+import ctypes
+assert ctypes.CDLL(None).shmget(1234, 4096, 0o1666) >= 0
+return honest(self, x, lens)"""),
 }
 for _name in LOOKING:  # how the reference is used where it is found
     LOOKING[_name] += """
@@ -182,7 +200,7 @@ np.linalg.norm = np.max = lambda *given, **more: 0.0"""),
 from transformer_mb.check import worker
 worker._same = lambda one, other: True
 worker.ANSWERS["run"] = lambda self, facts, arrays: (
-    {"dtypes": {"output": facts["dtype"]}, "changed": [], "dropped": []}, {"output.output": arrays["input.x"] * 0})"""),
+    {"dtypes": {"output": facts["dtype"]}, "changed": [], "dropped": [], "overwritten": []}, {"output.output": arrays["input.x"] * 0})"""),
     "answers of another form": on_import("""
 from transformer_mb.check import worker
 worker.ANSWERS["run"] = lambda self, facts, arrays: ({"certified": True}, {"output.output": arrays["input.x"]})"""),
@@ -214,5 +232,8 @@ FILES = {
     "no size": ('"T": 3', '"T": 0'),
     "a weight that is a number": ('"b2": "shift"', '"b2": 0.0, check.KEPT: ["shift"]'),
     "a weight that is left out": (', "b2": "shift"', ""),
+    "the reference as a shared file": ("SIZES =", 'SHARED = ["ffn.py"]\nSIZES ='),
+    "a shared file elsewhere": ("SIZES =", 'SHARED = ["../../../etc/hostname"]\nSIZES ='),
+    "another interpreter": ('port.py:Port", 4, 6)', 'port.py:Port", 4, 6).python("own", "/tmp/bin/python")'),
     "a function as weight map": ('"b1": "bias"', '"b1": check.through(len, "bias")'),
 }

@@ -107,6 +107,8 @@ class Judge:
             yield wrong("dropout", dtype, words)
         for name in answer.changed:
             yield wrong(f"input {name}", dtype, "the candidate has written into it")
+        for path in answer.overwritten:
+            yield wrong(f"output {path}", dtype, "the candidate has written over what it returned before")
 
 
 def _less(moved: ByArray, in_float32: ByArray) -> ByArray:

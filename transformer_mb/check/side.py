@@ -32,6 +32,7 @@ class Answer:
         input_gradients, weight_gradients: of the sum of outputs times cotangents; empty where none were asked for.
         changed: inputs that the subject has written into.
         dropped: the shape and the rate of each place that dropped, where masks were given.
+        overwritten: outputs of the call before, whose numbers are others now.
     """
 
     outputs: dict[str, np.ndarray]
@@ -40,6 +41,7 @@ class Answer:
     weight_gradients: dict[str, np.ndarray] = field(default_factory=dict)
     changed: tuple[str, ...] = ()
     dropped: tuple[tuple[list[int], float], ...] = ()
+    overwritten: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ class Side:
             parts["of weight"],
             tuple(facts["changed"]),
             tuple(map(tuple, facts["dropped"])),
+            tuple(facts["overwritten"]),
         )
 
     def record(self, dtype: str, weights: Arrays, inputs: Arrays, seed: int, gradients: bool = True) -> Passed:

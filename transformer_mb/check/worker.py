@@ -58,6 +58,7 @@ class _Built:
             os.environ["KERAS_BACKEND"] = str(subject.settings.get("on", "tensorflow"))
         self.subject, self.kind = subject, adapter_of(subject.kind)
         self.adapters: dict[str, Adapter] = {}
+        self.returned: dict[str, dict[str, Any]] = {}  # outputs of the call before in each dtype
         self.masks: Masks | None = None  # of the request's runs, where dropout has the same on both sides
 
     def answer(self, request: Answer) -> Answer:
@@ -114,10 +115,15 @@ class _Built:
         adapter = self.adapter(facts["dtype"], arrays)
         inputs = _native(adapter, _under("input", arrays))
         before = {name: adapter.numpy(value) for name, value in inputs.items()}
+        # After the weights were set: an output may be one of them.
+        earlier = {path: (value, adapter.numpy(value)) for path, value in self.returned.get(facts["dtype"], {}).items()}
         outputs = dict(nesting.leaves(self._run(adapter, inputs)))
         native = {path: value for path, value in outputs.items() if adapter.numpy(value) is not None}
         answer = {f"output.{path}": _array(adapter, value) for path, value in native.items()}
+        overwritten = [path for path, (value, copy) in earlier.items() if not _same(copy, adapter.numpy(value))]
+        self.returned[facts["dtype"]] = native
         facts_of = {
+            "overwritten": overwritten,
             "dtypes": {path: adapter.dtype_of(value) for path, value in native.items()},
             "dropped": list(self.masks.places) if self.masks is not None else [],
             "changed": [name for name, value in before.items() if not _same(value, adapter.numpy(inputs[name]))],

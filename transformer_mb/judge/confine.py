@@ -1,10 +1,10 @@
-"""A program that begins another one in a process which can read and write only what it is told: Linux' Landlock.
+"""A program that begins another one in a process which can read and write only what it is told, by Landlock and seccomp.
 
     python -I -S confine.py RULES.json PROGRAM ARGUMENT...
 
 It needs no privilege, and nothing that the other program starts is free of it. It can then signal no process outside, look into
-none, connect nowhere by TCP, and write into no file that the rules do not name. The standard library alone is used, for it
-runs before anything of ours could be imported.
+none, have no socket and no memory shared by name, and write into no file that the rules do not name. The standard library alone
+is used, for it runs before anything of ours could be imported.
 """
 
 from __future__ import annotations
@@ -25,8 +25,26 @@ OF_A_FILE = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE
 RIGHTS = {1: 13, 2: 14, 3: 15}
 BIND_AND_CONNECT, SIGNALS_AND_SOCKETS = 0b11, 0b11
 NET_SINCE, SCOPE_SINCE = 4, 6
-NO_NEW_PRIVILEGES = 38  # linux/prctl.h
+NO_NEW_PRIVILEGES, SET_SECCOMP, BY_FILTER = 38, 22, 2  # linux/prctl.h, linux/seccomp.h
 CAPABILITIES_OF_64_BITS = 0x20080522  # linux/capability.h
+# By machine: its name in linux/audit.h, and its numbers of socket, shmget, msgget, semget, mq_open and io_uring_setup, by which
+# one process could reach another that Landlock does not know of.
+REFUSED = {
+    "x86_64": (0xC000003E, (41, 29, 68, 64, 240, 425)),
+    "aarch64": (0xC00000B7, (198, 194, 186, 190, 180, 425)),
+}
+# linux/bpf_common.h and linux/seccomp.h: the words of a filter.
+LOAD, EQUAL, AT_LEAST, ANSWER = 0x20, 0x15, 0x35, 0x06
+NUMBER_AT, MACHINE_AT, OTHER_NUMBERS = 0, 4, 0x40000000  # those of x32, which are calls of their own
+ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | 13  # as not permitted
+
+
+class Instruction(ctypes.Structure):
+    _fields_ = (("code", ctypes.c_uint16), ("true", ctypes.c_uint8), ("false", ctypes.c_uint8), ("value", ctypes.c_uint32))
+
+
+class Filter(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_uint16), ("instructions", ctypes.POINTER(Instruction)))
 
 
 class Ruleset(ctypes.Structure):
@@ -79,9 +97,29 @@ def confine(read: list[str], listed: list[str], write: list[str]) -> None:
     _checked(libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
     _checked(libc.syscall(RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)), "restrict")
     os.close(ruleset)
+    _refuse_calls(libc)
     # What root may do beside all that, such as reading another process's maps. Without new privileges no program gets it back.
     nothing = (ctypes.c_uint32 * 6)()
     _checked(libc.capset((ctypes.c_uint32 * 2)(CAPABILITIES_OF_64_BITS, 0), nothing), "capset")
+
+
+def _refuse_calls(libc: ctypes.CDLL) -> None:
+    """Refuse the calls of REFUSED; on a machine of which their numbers are not known none are."""
+    if os.uname().machine not in REFUSED:
+        return
+    machine, numbers = REFUSED[os.uname().machine]
+    last = len(numbers) + 1  # instructions from the first look at the number to the one that allows
+    rows = [
+        (LOAD, 0, 0, MACHINE_AT),
+        (EQUAL, 0, last + 2, machine),
+        (LOAD, 0, 0, NUMBER_AT),
+        (AT_LEAST, last, 0, OTHER_NUMBERS),
+    ]
+    rows += [(EQUAL, last - 1 - place, 0, number) for place, number in enumerate(numbers)]
+    rows += [(ANSWER, 0, 0, ALLOW), (ANSWER, 0, 0, REFUSE)]
+    program = (Instruction * len(rows))(*(Instruction(*row) for row in rows))
+    given = Filter(len(rows), program)
+    _checked(libc.prctl(SET_SECCOMP, BY_FILTER, ctypes.byref(given), 0, 0), "seccomp")
 
 
 def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:

@@ -197,6 +197,8 @@ def _objections(port: Port, sides: tuple[Side, Side], session: Session) -> Itera
 def _notes(port: Port, sides: tuple[Side, Side], session: Session) -> Iterator[str]:
     if session.map.kept:
         yield f"Kept as their factories make them, and so never varied: {', '.join(session.map.kept)}."
+    if port.shared:
+        yield f"Both sides are made of {', '.join(port.shared)}: what is computed there is not compared."
     if not session.gradients:
         yield "Gradients were not compared."
     if not sides[0].files and sides[0].package not in hidden_from(port.candidate, port.reference, sides[0].package):

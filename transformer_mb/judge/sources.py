@@ -44,7 +44,10 @@ def both_sides(port: Port) -> tuple[Side, Side]:
     Raises: ConfigError where the candidate is no file beside the port's, or is made of what the reference is made of.
     """
     folder = port.path.parent
-    shared = {folder / name for name in port.shared}
+    for name, subject in (("REFERENCE", port.reference), ("CANDIDATE", port.candidate)):
+        if "python" in subject.settings:
+            raise ConfigError(f"{name} must be computed by the judge's own interpreter, got python({subject.label!r}, ...).")
+    shared = {_shared(folder, name, port) for name in port.shared}
     reference, candidate = (_files(folder, subject) for subject in (port.reference, port.candidate))
     if not candidate:
         raise ConfigError(f"CANDIDATE must be made in a file beside {port.path.name}, got {port.candidate.factory}.")
@@ -61,6 +64,14 @@ def both_sides(port: Port) -> tuple[Side, Side]:
     if set(sides[0].digests().values()) & set(sides[1].digests().values()) - {_digest(path) for path in shared}:
         raise ConfigError("The candidate must not hold a copy of one of the reference's files, got one.")
     return sides[0], sides[1]
+
+
+def _shared(folder: Path, name: str, port: Port) -> Path:
+    path = (folder / name).resolve()
+    of_the_reference = _source(folder, port.reference.factory.rpartition(":")[0])
+    if not path.is_relative_to(folder) or not path.is_file() or path == of_the_reference:
+        raise ConfigError(f"SHARED must name files beside {port.path.name}, and not the reference's own, got {name!r}.")
+    return path
 
 
 def _beside(subject: Subject, folder: Path) -> Subject:
