@@ -98,6 +98,10 @@ class ParityError(TransformerMBError, ValueError):
     """A parity run that was asked for what does not exist."""
 
 
+class UnitsError(TransformerMBError, ValueError):
+    """Units of work that cannot be planned, placed or collected as they were asked for."""
+
+
 class PortError(TransformerMBError, ValueError):
     """A file that cannot be ported: not readable, not of a known family, not complete, or not proven."""
 

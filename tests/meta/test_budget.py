@@ -32,6 +32,7 @@ ROOMS = {
     "transformer_mb/skeleton": (306, 3),
     "examples/autograd_backend": (1_334, 17),
     "transformer_mb/reports": (660, 11),
+    "transformer_mb/units": (1, 1),
     "transformer_mb/training": (3_598, 27),
     "backends": (1, 1),
     "backends/jax": (2_636, 24),

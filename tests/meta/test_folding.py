@@ -28,7 +28,6 @@ ALLOWED = {
     "tests/parity/test_drawn_tokens.py": 1,
     "transformer_mb/conformance/test_decoding.py": 1,
     "tests/distributed/mistakes.py": 3,
-    "transformer_mb/parity/sweeping/on_ray.py": 4,
     "transformer_mb/parity/computing/plain.py": 5,
     "transformer_mb/parity/verdict/independence.py": 2,
     "transformer_mb/parity/rows/drawn_tokens.py": 3,

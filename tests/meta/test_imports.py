@@ -66,7 +66,7 @@ def test_one_process_that_trains_imports_nothing_of_several():
 import sys
 import transformer_mb as tmb
 tmb.train([("go .", "va !")], backend="numpy", epochs=1, num_hiddens=4, ffn_num_hiddens=4, num_heads=1, num_layers=1)
-several = ("distributed.star", "numpy.distributed", "training.launch", "parity.sweeping")
+several = ("distributed.star", "numpy.distributed", "training.launch", "parity.sweeping", "units.running")
 assert not [name for name in sys.modules if name.endswith(several)]
 """
     assert not imported_by(code) & {*FRAMEWORKS, "ray", "execnet"}
@@ -74,7 +74,7 @@ assert not [name for name in sys.modules if name.endswith(several)]
 
 def test_ray_is_named_by_its_engine_alone():
     users = [path for path in NEUTRAL if "ray" in {name.split(".")[0] for name in imports_of(path)}]
-    assert users == [Path("transformer_mb/parity/sweeping/on_ray.py")]
+    assert users == [Path("transformer_mb/units/on_ray.py")]
 
 
 def imports_of(path):

@@ -10,10 +10,10 @@ import time
 import pytest
 
 from parity.sweeps.commands import LOOPBACK, alive, command, errors, family, finished, listening, started, wait_until
-from transformer_mb.errors import ParityError
+from transformer_mb.errors import UnitsError
 from transformer_mb.parity.sweeping.folder import SweepFolder
-from transformer_mb.parity.sweeping.on_ray import on_ray, same_handler
 from transformer_mb.parity.sweeping.sweep import collected, in_turn, run_missing
+from transformer_mb.units.on_ray import on_ray, same_handler
 
 pytestmark = pytest.mark.long  # a node takes seconds to start
 TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0f" * 32}
@@ -71,7 +71,7 @@ def stub(log=None, then=""):
 
 def swept(cluster, units, folder, log=None, then="", **options):
     told = []
-    with on_ray(cluster.address, jobs=1, answer=stub(log, then), **options) as engine:
+    with on_ray(stub(log, then), cluster.address, jobs=1, **options) as engine:
         unable = run_missing(units, folder, engine, told.append)
     return unable, told
 
@@ -95,7 +95,7 @@ def test_a_thousand_units_with_flat_memory(cluster, folder, units):
             return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
 
     taken = []
-    with on_ray(cluster.address, jobs=1, answer=stub()) as engine:
+    with on_ray(stub(), cluster.address, jobs=1) as engine:
         for _ in engine(units(1000)):
             taken.append(resident())
     assert len(taken) == 1000 and taken[-1] - taken[200] < 20.0, (taken[200], taken[-1])
@@ -128,7 +128,7 @@ def test_a_unit_runs_only_where_there_is_what_it_needs(cluster, folder, units, t
 
 def test_what_no_node_has_is_said_at_once(cluster, folder, units):
     start = time.monotonic()
-    with pytest.raises(ParityError, match=r"must have what a unit needs, GPU=1, CPU=1, got nodes with .*CPU=1"):
+    with pytest.raises(UnitsError, match=r"must have what a unit needs, GPU=1, CPU=1, got nodes with .*CPU=1"):
         swept(cluster, units(1), folder, needs={"GPU": 1.0})
     assert time.monotonic() - start < 60.0  # connecting included
 
@@ -154,8 +154,8 @@ def test_a_node_that_goes_away_in_mid_run(cluster, folder, units, tmp_path):
 OPEN_TO_OTHERS = """
 import os, stat
 from pathlib import Path
-from transformer_mb.parity.sweeping.on_ray import on_ray
-with on_ray():
+from transformer_mb.units.on_ray import on_ray
+with on_ray(print):
     import ray
     session = Path(ray._private.worker._global_node.get_session_dir_path())
     private = [one for one in session.parents if not stat.S_IMODE(one.stat().st_mode) & 0o077 and one.owner()]
@@ -180,15 +180,15 @@ def test_a_cluster_that_asks_for_no_token_is_refused(folder, units):
     """In a process of its own, which has not asked for one."""
     code = """
 from ray.cluster_utils import Cluster
-from transformer_mb.errors import ParityError
-from transformer_mb.parity.sweeping.on_ray import on_ray
+from transformer_mb.errors import UnitsError
+from transformer_mb.units.on_ray import on_ray
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
 try:
-    with on_ray(cluster.address):
+    with on_ray(print, cluster.address):
         print("taken")
-except ParityError as error:
+except UnitsError as error:
     print(error)
-with on_ray(cluster.address, without_token=True):
+with on_ray(print, cluster.address, without_token=True):
     print("taken when told to")
 cluster.shutdown()
 """

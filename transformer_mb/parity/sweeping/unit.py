@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,15 +13,14 @@ from typing import Any
 from ...columns.column import Column
 from ...columns.environment import SETTINGS
 from ...columns.messages import Arrays
-from ...columns.one_shot import call
-from ...errors import ParityError, WorkerError
+from ...errors import ParityError
+from ...units.unit import Answer, answered_apart, name_of
 from ..matrix import run_matrix
 from ..report import to_json
 from ..selection import Selection
 from ..worker import source_digest
 
 ROUNDING = "XLA_FLAGS"  # a user who sets it changes how JAX rounds: it is part of what is measured
-Answer = dict[str, Any] | WorkerError
 
 
 @dataclass(frozen=True)
@@ -40,6 +38,15 @@ class Unit:
     environment: tuple[tuple[str, str], ...]
     data_digest: str | None
     source: str
+
+    @property
+    def label(self) -> str:
+        return f"seed {self.selection.seed}"
+
+    @property
+    def cpus(self) -> int:
+        """One per column, all of which compute at the same time."""
+        return len(self.columns)
 
     @property
     def description(self) -> dict[str, Any]:
@@ -67,11 +74,6 @@ class Unit:
         return {**self.description, "path": self.selection.data and str(self.selection.data.resolve())}
 
 
-def name_of(description: Mapping[str, Any]) -> str:
-    """Return the name of a unit's file: a digest of its description."""
-    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:20]
-
-
 def units_of(selection: Selection, columns: Sequence[Column], seeds: Iterable[int], timeout: float) -> list[Unit]:
     """Make a unit per seed."""
     environment = {name: os.environ.get(name, value) for name, value in SETTINGS.items()}
@@ -84,11 +86,8 @@ def answered(request: Mapping[str, Any], jobs: int | None) -> Answer:
     """Run a unit: what ``to_json`` tells of it, or why there is nothing to tell, which is a KilledError where its process was
     ended from outside. A framework that crashes or hangs is neither: it ends its own worker, and its cells have failed.
     """
-    name, environment = f"the matrix with seed {request['seed']}", request["environment"]
-    try:
-        return call(f"{__name__}:compute", {}, {**request, "jobs": jobs}, name=name, environment=environment, timeout=None)[1]
-    except WorkerError as error:
-        return error
+    facts = {**request, "jobs": jobs}
+    return answered_apart(f"{__name__}:compute", facts, f"the matrix with seed {request['seed']}", request["environment"])
 
 
 def compute(arrays: Arrays, request: Mapping[str, Any]) -> tuple[Arrays, dict[str, Any]]:

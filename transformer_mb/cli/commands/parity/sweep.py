@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ....columns.column import Column
     from ....parity.selection import Selection
     from ....parity.sweeping.findings import Findings
-    from ....parity.sweeping.sweep import Engine
+    from ....units.running import Engine
 
 HERE, RAY = "local", "ray"
 SHOWN = 25  # failures and nearest results; --json has all
@@ -121,8 +121,9 @@ def run_sweep(asked: Sweeping, columns: Sequence[Column], selection: Selection, 
     from ....files.whole_file import check_writable
     from ....parity.matrix import plan_of
     from ....parity.sweeping.folder import SweepFolder
-    from ....parity.sweeping.sweep import found_in, missing, run_missing
+    from ....parity.sweeping.sweep import found_in, run_missing
     from ....parity.sweeping.unit import units_of
+    from ....units.running import missing
     from ...reporting import ended_cleanly
 
     assert asked.out is not None and asked.seeds is not None
@@ -144,9 +145,10 @@ def _engine(asked: Sweeping, columns: Sequence[Column], jobs: int | None) -> Abs
         from ....parity.sweeping.sweep import in_turn
 
         return nullcontext(in_turn(jobs))
-    from ....parity.sweeping.on_ray import on_ray
+    from ....parity.sweeping.unit import answered
+    from ....units.on_ray import on_ray
 
-    return on_ray(asked.address, _needs(asked.needs or (), columns), jobs, asked.without_token)
+    return on_ray(answered, asked.address, _needs(asked.needs or (), columns), jobs, asked.without_token)
 
 
 def _needs(given: Sequence[str], columns: Sequence[Column]) -> dict[str, float]:

@@ -1,7 +1,7 @@
-"""The engine that has Ray place the units of a sweep: on this machine, or on the nodes of a cluster.
+"""The engine that has Ray place units of work: on this machine, or on the nodes of a cluster.
 
 Ray moves a request to a node and an answer back, and says when a node is lost. What is tried again, and what is whole, is
-decided by ``sweep.py`` as for any engine: Ray's own retries do not tell their number, and those of a process that took too
+decided by ``running.py`` as for any engine: Ray's own retries do not tell their number, and those of a process that took too
 much memory have no end (ray's ``task_oom_retries``).
 """
 
@@ -18,17 +18,17 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ...errors import KilledError, ParityError, WorkerError
-from ...extras import install_command
-from .sweep import Engine
-from .unit import Answer, Unit, answered
+from ..errors import KilledError, UnitsError, WorkerError
+from ..extras import install_command
+from .running import Answering, Engine
+from .unit import Answer, Unit
 
 POLL = 2.0  # seconds between two looks at the nodes
-PATIENCE = 60.0  # seconds without any node that could run a unit, after which the sweep stops waiting for one
+PATIENCE = 60.0  # seconds without any node that could run a unit, after which nobody waits for one
 NAMED = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}
 LONGEST_PLACE = 30  # characters of the folder of temporary files
 ASKS_FOR_A_TOKEN = 77
@@ -47,22 +47,22 @@ except AuthenticationError:
 
 @contextmanager
 def on_ray(
+    answer: Answering,
     address: str | None = None,
     needs: Mapping[str, float] | None = None,
     jobs: int | None = None,
     without_token: bool = False,
-    answer: Callable[[Mapping[str, Any], int | None], Answer] = answered,
 ) -> Iterator[Engine]:
     """A context: Ray is left, and what it still runs is ended, with the block.
 
     Args:
+        answer: what a node does with a unit's request.
         address: of a running cluster, ``HOST:PORT`` or ``auto``; None starts one on this machine, which listens on the
             loopback alone and asks for a token that only its own processes know.
         needs: by resource, what a unit needs of its node besides CPUs: ``GPU``, ``memory`` in bytes, or a cluster's own.
-        jobs: CPUs of a unit; None: one per column, and no more than the largest node has.
+        jobs: CPUs of a unit; None: what it can use, and no more than the largest node has.
         without_token: take a cluster that asks for no token.
-        answer: what a node does with a unit's request.
-    Raises: ParityError when Ray is not installed, a cluster cannot be reached or asks for no token, or no node of it has
+    Raises: UnitsError when Ray is not installed, a cluster cannot be reached or asks for no token, or no node of it has
         what a unit needs.
     """
     ray = _imported(address)
@@ -112,7 +112,7 @@ def _imported(address: str | None) -> Any:
     try:
         import ray
     except ImportError:
-        raise ParityError(f"--on ray needs Ray, which is not installed. Install it with: {install_command('sweep')}.") from None
+        raise UnitsError(f"--on ray needs Ray, which is not installed. Install it with: {install_command('sweep')}.") from None
     return ray
 
 
@@ -125,20 +125,20 @@ def _connect(ray: Any, address: str | None, without_token: bool, folder: str) ->
             raise WorkerError(f"Ray could not be started on this machine: {error}") from None
         host = ray.nodes()[0]["NodeManagerAddress"]
         if not ipaddress.ip_address(host).is_loopback:
-            raise ParityError(f"A Ray of our own must listen on the loopback alone, got {host}: was ray imported before?")
+            raise UnitsError(f"A Ray of our own must listen on the loopback alone, got {host}: was ray imported before?")
         return
     if address.startswith("ray://"):
-        raise ParityError(f"--address must be HOST:PORT of a cluster of which this machine is a node, or auto, got {address}.")
+        raise UnitsError(f"--address must be HOST:PORT of a cluster of which this machine is a node, or auto, got {address}.")
     try:
         ray.init(address=address, **quiet)
     except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        raise ParityError(f"--address must be a Ray cluster, got {address}: {error}") from None
+        raise UnitsError(f"--address must be a Ray cluster, got {address}: {error}") from None
     if not without_token:
         _check_token(ray.get_runtime_context().gcs_address)
 
 
 def _check_token(address: str) -> None:
-    """Refuse, with ParityError, a cluster on which everyone who reaches it can run any program."""
+    """Refuse, with UnitsError, a cluster on which everyone who reaches it can run any program."""
     command = [sys.executable, "-c", WITHOUT_TOKEN, address]
     environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}
     try:
@@ -149,20 +149,20 @@ def _check_token(address: str) -> None:
         if done.returncode == ASKS_FOR_A_TOKEN:
             return
         found = "one that asks for none" if done.returncode == 0 else f"no answer: {done.stderr.strip()[-300:]}"
-    raise ParityError(
+    raise UnitsError(
         f"A Ray cluster must ask for a token (RAY_AUTH_MODE=token on all its nodes), got {found} at {address}: whoever reaches "
         "such a cluster runs any program on it. --without-token takes it all the same."
     )
 
 
 def _run(
-    ray: Any, units: Sequence[Unit], needs: dict[str, float], jobs: int | None, answer: Any
+    ray: Any, units: Sequence[Unit], needs: dict[str, float], jobs: int | None, answer: Answering
 ) -> Iterator[tuple[Unit, Answer]]:
     """Yield each unit with its answer as it comes; a lost one with a KilledError."""
     if units and "CPU" not in needs:  # the first of several rounds
         needs["CPU"] = float(jobs or _cpus(ray, units[0]))
         if not _places(ray, needs):
-            raise ParityError(_unmet(ray, needs))
+            raise UnitsError(_unmet(ray, needs))
     own = {name: amount for name, amount in needs.items() if name not in NAMED}
     named = {NAMED[name]: amount for name, amount in needs.items() if name in NAMED}
     task = ray.remote(answer).options(resources=own, max_retries=0, **named)
@@ -171,7 +171,7 @@ def _run(
     try:
         while waiting or running:
             places = _places(ray, needs)
-            while waiting and len(running) < 2 * places:  # so that none is idle, and a long sweep's requests wait here
+            while waiting and len(running) < 2 * places:  # so that none is idle, and the requests of many wait here
                 unit = waiting.popleft()
                 running[task.remote(unit.request, int(needs["CPU"]))] = unit
             if not running:
@@ -205,7 +205,7 @@ def _nodes(ray: Any) -> list[dict[str, float]]:
 
 
 def _cpus(ray: Any, unit: Unit) -> int:
-    return max(1, min(len(unit.columns), max(int(node.get("CPU", 0)) for node in _nodes(ray))))
+    return max(1, min(unit.cpus, max(int(node.get("CPU", 0)) for node in _nodes(ray))))
 
 
 def _places(ray: Any, needs: Mapping[str, float]) -> int:
