@@ -10,10 +10,10 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 
 # By room: lines and files of Python at most. A room stands for its folders that are not listed themselves.
 ROOMS = {
-    "transformer_mb": (3_942, 37),
+    "transformer_mb": (3_946, 37),
     "transformer_mb/check": (5_634, 41),
     "transformer_mb/checkpoint": (880, 7),
-    "transformer_mb/cli": (3_332, 39),
+    "transformer_mb/cli": (3_334, 39),
     "transformer_mb/compare": (8_155, 83),
     "transformer_mb/data": (3_089, 20),
     "transformer_mb/decoding": (1_453, 14),
@@ -24,7 +24,7 @@ ROOMS = {
     "transformer_mb/interface": (427, 3),
     "transformer_mb/judge": (1_041, 7),
     "transformer_mb/machine": (231, 7),
-    "transformer_mb/parity": (8_970, 63),
+    "transformer_mb/parity": (8_663, 62),
     "transformer_mb/porting": (10_996, 100),
     "transformer_mb/columns": (737, 10),
     "transformer_mb/conformance": (3_933, 38),
@@ -32,7 +32,7 @@ ROOMS = {
     "transformer_mb/skeleton": (306, 3),
     "examples/autograd_backend": (1_334, 17),
     "transformer_mb/reports": (660, 11),
-    "transformer_mb/units": (1, 1),
+    "transformer_mb/units": (421, 5),
     "transformer_mb/training": (3_598, 27),
     "backends": (1, 1),
     "backends/jax": (2_636, 24),
@@ -67,7 +67,7 @@ ROOMS = {
 }
 PACKAGE = ("transformer_mb", "backends")
 SUITE = "transformer_mb/conformance"
-SHORT_FILES = 52  # of the package, at most
+SHORT_FILES = 53  # of the package, at most
 
 
 def room_of(path):
