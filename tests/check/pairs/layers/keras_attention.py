@@ -9,11 +9,10 @@ class Attention(keras.layers.Layer):
 
     def __init__(self, size=16, heads=4, **options):
         super().__init__(**options)
-        self.size = size
         self.attention = keras.layers.MultiHeadAttention(heads, size // heads, name="attention", dtype=self.dtype_policy)
 
-    def build(self, x, memory=None, lens=None):
-        self.attention.build((None, None, self.size), (None, None, self.size))
+    def build(self, x_shape, memory_shape, lens_shape):
+        self.attention.build(x_shape, memory_shape)
         self.built = True
 
     def call(self, x, memory, lens):
