@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..parity.computing.messages import EPS
 from ..parity.verdict.limits import FLOOR_EPS, TIMES
 from ..random_streams import stream
 from ..reports.record import finite
 from ..rounding import rounded
-from .cases import Case
+from .cases import EPS, Case
 from .limits import TIMES_OWN, Figure, Yardstick, comparable, judged, measured, wrong
 from .pairing import Pair, Same, paired_calls, paired_sites, parent_of
 from .session import Session

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..parity.computing.messages import EPS
+from ..parity.computing.messages import EPS as MATRIX_EPS
 from ..random_streams import stream
 from ..rounding import rounded
+from .eight_bits import EPS_INT8, INT8, on_grid
 from .inputs import single
 
 Arrays = Mapping[str, np.ndarray]
+EPS = MATRIX_EPS | {INT8: EPS_INT8}
 SPREAD = 0.3  # what is all the same, as biases and scales are made, is drawn within this of it
 
 
@@ -26,6 +28,8 @@ class Case:
 
     def rounded(self, dtype: str) -> Case:
         """Return the same, as near as the dtype can hold it."""
+        if dtype == INT8:
+            return replace(self, weights={name: on_grid(array) for name, array in self.weights.items()})
         return self.each(lambda name, array: rounded(array, dtype).astype(np.float64))
 
     def copy(self, dtype: str, number: int) -> Case:
@@ -34,7 +38,7 @@ class Case:
 
         def off(name: str, array: np.ndarray) -> np.ndarray:
             moved = array + EPS[dtype] * np.abs(array) * signs.choice([-1.0, 1.0], array.shape)
-            return rounded(moved, dtype).astype(np.float64)
+            return rounded(moved, "float32" if dtype == INT8 else dtype).astype(np.float64)
 
         return self.each(off)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..parity.computing.messages import EPS
 from ..parity.verdict.limits import (
     CAP,
     CAPS,
@@ -26,6 +25,7 @@ from ..parity.verdict.limits import (
     worst,
 )
 from ..reports.record import finite
+from .cases import EPS
 
 Arrays = Mapping[str, np.ndarray]
 TIMES_OWN = TIMES_NUMPY  # of the reference's own error: the rule of the matrix, whose reference is NumPy

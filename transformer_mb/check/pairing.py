@@ -110,6 +110,10 @@ def paired_sites(pair: Pair, way: str, reference: Passed, candidate: Passed) -> 
         else:
             left.append(site)
     for site in left:
+        same = [n for n, sites in chosen.items() if _equal(candidate.values[site], candidate.values[sites[0]])]
+        if way == "in" and same:  # attention is given queries, keys and values, which are one array
+            chosen[same[0]].append(site)
+            continue
         shape = candidate.values[site].shape
         free = [n for n, group in enumerate(groups) if n not in chosen and reference.values[group[0]].shape == shape]
         if free:

@@ -16,6 +16,7 @@ from ..columns.ending import TIMEOUT
 from ..columns.gateway import Gateway, require_execnet
 from ..errors import ConfigError
 from .cases import Case, drawn_weights
+from .eight_bits import INT8
 from .inputs import Given, Sizes, check_inputs, drawn
 from .side import Answer, Side
 from .subjects import Subject
@@ -105,11 +106,13 @@ class Session:
 
     def by_reference(self, case: Case, dtype: str, gradients: bool | None = None) -> Answer:
         wanted = self.gradients if gradients is None else gradients
+        if dtype == INT8:  # the reference itself with its matrices, and what they multiply, rounded so
+            return self.reference.run("float32", case.rounded(INT8).weights, case.inputs, case.seed, False, eight_bits=True)
         return self.reference.run(dtype, case.weights, case.inputs, case.seed, wanted)
 
     def by_candidate(self, case: Case, dtype: str, gradients: bool | None = None) -> Answer:
         """Compute a case by the candidate; gradients of weights come back in the reference's arrangement."""
-        wanted = self.gradients if gradients is None else gradients
+        wanted = dtype != INT8 and (self.gradients if gradients is None else gradients)
         answer = self.candidate.run(dtype, self.map.to_candidate(case.weights), case.inputs, case.seed, wanted)
         return replace(answer, weight_gradients=self.arranged(answer.weight_gradients))
 

@@ -105,10 +105,15 @@ class Side:
     def _facts(self, dtype: str, gradients: bool, seed: int) -> dict[str, Any]:
         return {"dtype": dtype, "gradients": gradients, "seed": seed, "dropout": seed if self.same_masks else None}
 
-    def run(self, dtype: str, weights: Arrays, inputs: Arrays, seed: int, gradients: bool = True) -> Answer:
-        """Compute outputs and gradients; ``seed`` draws the cotangents."""
+    def run(
+        self, dtype: str, weights: Arrays, inputs: Arrays, seed: int, gradients: bool = True, eight_bits: bool = False
+    ) -> Answer:
+        """Compute outputs and gradients; ``seed`` draws the cotangents.
+
+        ``eight_bits`` rounds what enters each module that holds a matrix.
+        """
         given = named("weight", weights) | named("input", inputs)
-        facts, arrays = self.ask("run", self._facts(dtype, gradients, seed), given)
+        facts, arrays = self.ask("run", {**self._facts(dtype, gradients, seed), "eight_bits": eight_bits}, given)
         parts = {name: under(name, arrays) for name in ("output", "of input", "of weight")}
         return Answer(
             parts["output"],

@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import ConfigError
 from ..extras import install_command
 from ..machine.compilation_cache import compilation_cache
+from .eight_bits import INT8
 
 # By kind: the packages that its process imports, and the extra that installs them.
 KINDS = {
@@ -78,6 +79,15 @@ class Subject:
         if name not in DTYPES:
             raise ConfigError(f"The dtype of a subject must be one of {', '.join(DTYPES)}, got {name!r}.")
         return self._set(dtype=name)
+
+    def quantized(self, kind: str = INT8) -> Subject:
+        """Compute its float32 runs with linear layers in whole numbers of eight bits, as torch's dynamic quantisation does.
+
+        Raises: ConfigError for another kind, or another framework than torch.
+        """
+        if self.kind != "torch" or kind != INT8:
+            raise ConfigError(f"quantized() must be given {INT8!r}, for torch alone, got {kind!r} for {self.kind}.")
+        return self._set(dtype=INT8)
 
     def python(self, label: str, path: str) -> Subject:
         """Compute in another interpreter, which holds this package too; ``label`` is what the report calls it."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from . import nesting
 from .adapters.adapter import Adapter, Tap
+from .eight_bits import on_grid
 
 
 class Site(NamedTuple):
@@ -74,6 +75,21 @@ class Shifted(Sites):
 
     def __init__(self, adapter: Adapter, shifts: dict[Site, Any]):
         super().__init__(adapter, lambda site, leaf: leaf + shifts[site])
+
+
+class InEightBits(Sites):
+    """A tap that rounds what enters each module that holds a matrix to whole numbers of eight bits."""
+
+    def __init__(self, adapter: Adapter):
+        holders = {name.rpartition(".")[0] for name, value in adapter.weights().items() if value.ndim > 1}
+
+        def rounded(site: Site, leaf: Any) -> Any:
+            if site.way == "out" or site.path not in holders:
+                return leaf
+            array = adapter.numpy(leaf)
+            return leaf if array is None else adapter.array(on_grid(array))
+
+        super().__init__(adapter, rounded)
 
 
 class Exchanged(Sites):

@@ -21,7 +21,7 @@ from .adapters.adapter import Adapter, Call
 from .dropping import Masks
 from .optimizers import Optimizer
 from .subjects import Subject
-from .taps import Exchanged, Recorded, Shifted, Site
+from .taps import Exchanged, InEightBits, Recorded, Shifted, Site
 
 Answer = tuple[str, bytes]  # a JSON text and arrays
 Facts = dict[str, Any]
@@ -117,7 +117,8 @@ class _Built:
         before = {name: adapter.numpy(value) for name, value in inputs.items()}
         # After the weights were set: an output may be one of them.
         earlier = {path: (value, adapter.numpy(value)) for path, value in self.returned.get(facts["dtype"], {}).items()}
-        outputs = dict(nesting.leaves(self._run(adapter, inputs)))
+        tap = InEightBits(adapter) if facts.get("eight_bits") else None
+        outputs = dict(nesting.leaves(self._run(adapter, inputs, tap)))
         native = {path: value for path, value in outputs.items() if adapter.numpy(value) is not None}
         answer = {f"output.{path}": _array(adapter, value) for path, value in native.items()}
         overwritten = [path for path, (value, copy) in earlier.items() if not _same(copy, adapter.numpy(value))]

@@ -187,6 +187,7 @@ PAIRS = {
         ROWS,
         SHORT,
     ),
+    "int8": Pair(PERCEPTRON, PERCEPTRON.quantized("int8"), None, {"x": floats("B", "T", D)}, SHORT),
     # Two more, for mistakes that no layer above can hold.
     "embedding": Pair(
         torch("Table"), check.paddle(layer(f"{PADDLE}:Table")), {"weight": "weight"}, {"ids": ids("B", "T", below=11)}, SHORT

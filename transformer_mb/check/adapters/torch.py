@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +12,9 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from ..eight_bits import INT8
 from ..optimizers import Optimizer
+from ..subjects import Subject
 from .adapter import Adapter, Call, Gradients, Mask, Tap
 
 
@@ -24,8 +27,13 @@ class Torch(Adapter):
     def version() -> str:
         return str(torch.__version__)
 
+    @classmethod
+    def offered(cls, subject: Subject) -> tuple[str, ...]:
+        return (*cls.dtypes, INT8) if subject.settings.get("dtype") == INT8 else cls.dtypes
+
     def build(self, first: Callable[[], Call]) -> Any:
-        self.format = getattr(torch, self.dtype)
+        self.differentiates = self.dtype != INT8
+        self.format = torch.float32 if self.dtype == INT8 else getattr(torch, self.dtype)
         self.place = torch.device(self.subject.settings.get("device", "cpu"))
         torch.set_grad_enabled(False)
         with self._defaults():
@@ -36,6 +44,7 @@ class Torch(Adapter):
                 self.module.to(device=self.place, dtype=self.format).train(bool(self.subject.settings.get("training")))
         self.tensors = self._tensors()
         self.compiled = torch.compile(self.entry(built)) if self.is_compiled else None
+        self.quantized: Any = None
         return built
 
     @contextmanager
@@ -59,6 +68,7 @@ class Torch(Adapter):
     def set_weights(self, arrays: dict[str, np.ndarray]) -> None:
         for name, value in arrays.items():
             self.tensors[name].data.copy_(torch.from_numpy(np.ascontiguousarray(value)))
+        self.quantized = None
 
     def modules(self) -> list[str]:
         if self.module is None or self.compiled is not None:
@@ -80,15 +90,24 @@ class Torch(Adapter):
 
     def call(self, call: Call, tap: Tap | None = None) -> Any:
         with self._defaults():
+            built = self._in_eight_bits() if self.dtype == INT8 else self.built
             if self.module is None or tap is None:
-                run = self.compiled if self.compiled is not None else self.entry(self.built)
+                run = self.compiled if self.compiled is not None else self.entry(built)
                 return run(*call.arguments, **call.keywords)
-            handles = [handle for path, module in self.module.named_modules() if path for handle in _hooked(path, module, tap)]
+            handles = [handle for path, module in built.named_modules() if path for handle in _hooked(path, module, tap)]
             try:
-                return self.entry(self.module)(*call.arguments, **call.keywords)
+                return self.entry(built)(*call.arguments, **call.keywords)
             finally:
                 for handle in handles:
                     handle.remove()
+
+    def _in_eight_bits(self) -> Any:
+        """Return the module with its linear layers quantised anew, once for the weights that it has."""
+        if self.quantized is None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that it will move to a package of its own
+                self.quantized = torch.ao.quantization.quantize_dynamic(self.module, {torch.nn.Linear}, torch.qint8)
+        return self.quantized
 
     @contextmanager
     def dropping(self, mask: Mask) -> Iterator[None]:
