@@ -27,6 +27,7 @@ def words(report):
     return [line for line in lines if not re.match(r"  float|  and", line)]
 
 
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("corrected", [pytest.param(False, id="wrong"), pytest.param(True, id="corrected")])
 def test_the_port_gives_what_the_page_shows(corrected, tmp_path):
     assert [name for name, _ in PROGRAMS] == ["block_torch.py", "block_flax.py", "port.py"]

@@ -42,6 +42,7 @@ MISTAKES = {  # where, and whether the outputs show it
 }
 
 
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("wrong", MISTAKES)
 def test_a_mistake_is_named_at_its_module(wrong):
     where, shown = MISTAKES[wrong]
@@ -50,6 +51,7 @@ def test_a_mistake_is_named_at_its_module(wrong):
     assert any(not one.passed and one.kind == "outputs" for one in report.figures) is shown
 
 
+@pytest.mark.long
 def test_float32_inside_is_named_at_its_module():
     report = block("single inside", draws=1)
     assert report.passed and any("in attn" in note for note in report.notes), report
@@ -76,6 +78,7 @@ PERCEPTRONS = {
 }
 
 
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize("name", PERCEPTRONS)
 def test_a_perceptron_passes_in_every_framework_and_is_looked_into(name):
     candidate, kernels, norm = PERCEPTRONS[name]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from transformer_mb import check
 from transformer_mb.check.inputs import drawn
@@ -85,6 +86,42 @@ def test_what_cannot_matter_is_listed_and_a_single_step_is_blind_to_queries():
     assert report.passed and [one.what for one in report.planted if one.status == "no effect"] == ["one number of key_bias"]
     report = check.check(attention, attention, inputs=inputs, sizes={"B": 2, "T": 1})
     assert report.verdict == "blind" and "BLIND to: one number of q" in str(report)
+
+
+def test_a_reference_that_loses_more_than_its_inputs_explain_is_the_noisy_side():
+    one_pass, two_passes = (check.function(f"{LAYERS}:normed", one_pass=which) for which in (True, False))
+    report = check.check(one_pass, two_passes, inputs={"x": check.floats(4, 64, mean=1e2)})
+    assert report.passed and any("the reference is the noisy side" in note for note in report.notes), report
+    report = check.check(two_passes, one_pass, inputs={"x": check.floats(4, 64, mean=1e2)})
+    assert {one.dtype for one in report.figures if not one.passed} == {"float32"}, report
+
+
+def test_a_candidate_that_skips_roundings_is_said_to_be_more_exact():
+    wide = check.numpy(f"{LAYERS}:Dense", 256), check.numpy(f"{LAYERS}:Transposed", 256, wrong="careful")
+    report = check.check(*wide, weights=WEIGHTS, inputs={"x": check.floats(2, 256)}, sensitivity=False)
+    assert report.passed and any("more exact than float32 explains" in note for note in report.notes), report
+
+
+def dense_in_onnx(path):
+    kernel, bias = (
+        numpy_helper.from_array(np.ones(shape, np.float32), name) for name, shape in (("kernel", (4, 4)), ("bias", 4))
+    )
+    nodes = [helper.make_node("Gemm", ["x", "kernel", "bias"], ["h"]), helper.make_node("Tanh", ["h"], ["y"])]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, 4]) for name in "xy")
+    graph = helper.make_graph(nodes, "dense", [x], [y], [kernel, bias])
+    versions = {"ir_version": 8, "opset_imports": [helper.make_opsetid("", 17)]}
+    path.write_bytes(helper.make_model(graph, **versions).SerializeToString())
+
+
+def test_a_file_of_onnx_is_compared_in_the_format_that_it_has(tmp_path):
+    dense_in_onnx(tmp_path / "dense.onnx")
+    reference, candidate = check.numpy(f"{LAYERS}:Dense", 4).output("hidden"), check.onnx(tmp_path / "dense.onnx")
+    how = {"weights": {"weight": "kernel.T", "bias": "bias"}, "inputs": {"x": check.floats("B", 4)}, "sizes": {"B": 3}}
+    report = check.check(reference, candidate, **how)
+    assert report.passed and "weaker: onnx has no float64" in str(report), report
+    assert not check.check(reference, candidate, **{**how, "weights": {"weight": "kernel", "bias": "bias"}}).passed
+    report = check.check(candidate, reference, **{**how, "weights": {"kernel": "weight.T", "bias": "bias"}})
+    assert report.passed and {one.dtype for one in report.figures} == {"float32"}, report
 
 
 def test_a_function_is_compared_too():

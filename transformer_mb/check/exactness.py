@@ -14,7 +14,7 @@ OFTEN = 3.0  # times it: what is rounded at every step has
 
 def exactness(figures: Sequence[Figure]) -> list[str]:
     """Say in notes what the errors tell beside the verdict, of the outputs in formats that round."""
-    rounded = [one for one in figures if one.kind == "outputs" and one.dtype != "float64" and one.figure == "norm"]
+    rounded = [one for one in figures if one.kind == "outputs" and one.dtype != "float64"]
     notes = []
     for words, tells in (NOISY, OVER_PRECISE):
         found = next((one for one in rounded if tells(one)), None)

@@ -31,6 +31,8 @@ class Transposed(Dense):
         del self.weight
 
     def product(self, x):
+        if self.wrong == "careful":
+            return (np.float64(x) @ np.float64(self.kernel) + np.float64(self.bias)).astype(x.dtype)
         return np.einsum("...i,io->...o", x, self.kernel) + self.bias
 
     def __call__(self, x, lens=None):
@@ -98,6 +100,13 @@ class Attention:
         scores = np.where(mask[:, None], q @ np.swapaxes(k, 1, 2), -1e9)
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         return weights / weights.sum(-1, keepdims=True) @ v
+
+
+def normed(x, one_pass=False):
+    """Return what a norm of layers gives, by the two formulas for a variance: one cancels where the mean is large."""
+    center = x.mean(-1, keepdims=True)
+    variance = (x**2).mean(-1, keepdims=True) - center**2 if one_pass else ((x - center) ** 2).mean(-1, keepdims=True)
+    return (x - center) / np.sqrt(np.abs(variance) + x.dtype.type(1e-5))
 
 
 def doubled(x, times=2.0):
