@@ -1,6 +1,7 @@
 """The table family x framework: ``python -m tools.families --json benchmarks/results/families.json --page docs/PORTING.md``.
 
 Options: ``--names`` and ``--backends`` choose some, separated by commas; ``--layers N`` makes all models shallower.
+``--library PYTHON`` runs the library by another interpreter, which has another version of it.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ def main() -> int:
     parser.add_argument("--names", default=",".join(PUBLISHED))
     parser.add_argument("--backends", default=",".join(BUILT_IN))
     parser.add_argument("--layers", type=int, default=0)
+    parser.add_argument("--library", default="", metavar="PYTHON")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--page", type=Path)
     options = parser.parse_args()
     models: dict[str, Any] = {name: PUBLISHED[name] for name in options.names.split(",")}
     if options.layers:
         models = {name: (made_by, shallow(config, options.layers)) for name, (made_by, config) in models.items()}
-    record = measured(models, options.backends.split(","))
-    text = table(record)
+    record = measured(models, options.backends.split(","), options.library)
+    text = f"{', '.join(f'{name} {version}' for name, version in record['versions'].items())}\n\n{table(record)}"
     print(text)
     if options.json:
         options.json.write_text(json.dumps(record, indent=1) + "\n")
@@ -44,11 +46,11 @@ def main() -> int:
     return 0 if all(map(holds, cells)) and not any(record["changed"].values()) else 1
 
 
-def measured(models: dict[str, Any], backends: list[str]) -> dict[str, Any]:
+def measured(models: dict[str, Any], backends: list[str], library: str = "") -> dict[str, Any]:
     """Make the folders once, write each back, and run every backend in turn."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "made"
-        expected, versions = made(folder, models)
+        expected, versions = made(folder, models, python=library)
         changed = {model: written_back(folder / model, Path(name) / "written" / model) for model in models}
         columns = {}
         for backend in backends:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from transformer_mb.columns.one_shot import call
+from transformer_mb.errors import WorkerError
 
 TOKENS = ("greedy", "beam")
 LIMIT = 1e-12  # of an output's difference, relative to its norm
@@ -26,9 +31,23 @@ def elsewhere(
     return call(f"families.{function}", arrays, facts, name=function, environment=environment, timeout=None)
 
 
-def made(folder: Path, models: Mapping[str, Any], seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Make the folders and return what the library computes, with its versions."""
-    return elsewhere("library:make_and_run", {}, {"folder": str(folder), "models": models, "seed": seed})
+def made(
+    folder: Path, models: Mapping[str, Any], seed: int = 0, python: str = ""
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Make the folders and return what the library computes, with its versions.
+
+    ``python``: an interpreter with another version of the library; "" is this one.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        asked, arrays = Path(place) / "asked.json", Path(place) / "arrays.npz"
+        asked.write_text(json.dumps({"folder": str(folder), "models": models, "seed": seed}))
+        command = [python or sys.executable, "-m", "families.library", str(asked), str(arrays)]
+        environment = {**os.environ, "PYTHONPATH": str(PLACE), "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+        process = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, errors="replace")
+        if process.returncode:
+            raise WorkerError(f"The library's process must make the folders, but it ended so: {process.stderr[-2000:]}")
+        with np.load(arrays) as found:
+            return dict(found), json.loads(process.stdout.splitlines()[-1])
 
 
 def compared(backend: str, folder: Path, models: list[str], expected: Mapping[str, np.ndarray]) -> dict[str, Any]:
