@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pictures import attention, costs, matrix
+from pictures import attention, costs, losses, matrix
 from pictures.look import save
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +21,7 @@ RESULTS, DOCS = ROOT / "benchmarks" / "results", ROOT / "docs"
 # By file in docs/: the record that it is drawn from, and what draws it.
 PICTURES: dict[str, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {
     "parity": ("parity_cpu.json", matrix.draw),
+    "losses": ("losses.json", losses.draw),
     "attention": ("attention.jsonl", attention.draw),
     "curves": ("curves.json", costs.draw),
 }

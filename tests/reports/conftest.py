@@ -17,7 +17,9 @@ def report(tmp_path_factory):
     lines = folder / "attention.jsonl"
     lines.write_text(f"{json.dumps(ATTENTION)}\n{json.dumps({**ATTENTION, 'target': ['elle', 'est', '<eos>']})}\n")
     (folder / "check.json").write_text(json.dumps(CHECK))
-    files = [str(RESULTS / f"{name}.json") for name in COMMITTED]
+    runs, losses = (json.loads((RESULTS / f"{name}.json").read_text()) for name in ("runs", "losses"))
+    (folder / "runs.json").write_text(json.dumps({**runs, "curves": losses["curves"]}))
+    files = [str((folder if name == "runs" else RESULTS) / f"{name}.json") for name in COMMITTED]
     assert main(["report", *files, str(folder / "check.json"), str(lines), "--out", str(folder / "out")]) == 0
     return folder / "out" / "index.html"
 

@@ -135,6 +135,15 @@ def test_the_heat_map_switches_layer_and_head_by_keyboard(visit, address):
     assert page.locator(".heat tbody th").first.inner_text() == "elle"
 
 
+def test_the_losses_of_one_backend_are_chosen_by_keyboard(visit, address):
+    page = visit(f"{address}#runs")
+    chart = page.locator("#runs figure svg[role='img']").first
+    assert chart.locator(".line").count() == 6 and chart.locator(".thin").count() == 72  # twelve seeds of each
+    page.locator('input[name="curve"]:checked').focus()
+    page.keyboard.press("ArrowRight")
+    assert chart.locator(".line").count() == 1 and chart.get_attribute("aria-label").startswith("Loss per token by step: numpy")
+
+
 def test_behaviours_are_sorted_by_effect_and_open_to_what_they_mean(visit, address):
     page = visit(f"{address}#behaviours")
     first = page.locator(".fact").first

@@ -30,7 +30,7 @@ def test_a_committed_picture_is_what_its_record_gives(name, tmp_path):
 
 
 def test_a_picture_that_is_none_is_refused_by_name():
-    with pytest.raises(SystemExit, match="must be one of parity, attention, curves, got 'cells'"):
+    with pytest.raises(SystemExit, match="must be one of parity, losses, attention, curves, got 'cells'"):
         main("cells")
 
 
