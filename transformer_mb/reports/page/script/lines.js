@@ -1,7 +1,7 @@
 // Lines over axes: losses over steps, and costs over sizes.
 
 function ticksBetween(from, to, logarithm) {
-  if (logarithm) {
+  if (logarithm && to / from >= 10) {
     const found = [];
     for (let power = Math.floor(Math.log10(from)); power <= Math.ceil(Math.log10(to)); power += 1) {
       for (const digit of [1, 2, 5]) {
