@@ -133,9 +133,10 @@ def test_a_function_is_compared_too():
     assert not check.check(function("doubled", 3.0), function("added", 2.0), inputs=inputs).passed
 
 
-def test_the_reference_against_itself_with_the_batch_permuted_passes():
+@pytest.mark.parametrize("draws", [20, pytest.param(1_000, marks=pytest.mark.long)])
+def test_the_reference_against_itself_with_the_batch_permuted_passes(draws):
     with check.opened(DENSE, DENSE, inputs=INPUTS, sizes={"B": 3, "T": 5}) as session:
-        for seed in range(20):
+        for seed in range(draws):
             case = session.draw(seed)
             order = np.random.default_rng(seed).permutation(3)
             turned = check.Case(case.weights, {name: value[order] for name, value in case.inputs.items()}, seed)
@@ -159,6 +160,11 @@ def test_a_subject_that_raises_is_told_in_a_sentence(subject, words):
     with pytest.raises(WorkerError, match="The candidate, numpy") as told:
         check.check(check.function(f"{LAYERS}:doubled"), subject, inputs={"x": check.floats(4)})
     assert words in str(told.value)
+
+
+def test_a_call_with_what_is_no_input_is_refused():
+    with pytest.raises(ConfigError, match="The candidate is called with z, which must be one of the inputs x, lens"):
+        check.check(DENSE, port().calling("x", "z"), **CASE)
 
 
 @pytest.mark.parametrize(

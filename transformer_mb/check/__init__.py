@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ..lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from .bisection import Node, Tree, bisect
+    from .bisection import bisect
     from .cases import Case
     from .checking import check
     from .inputs import Input, floats, ids, lengths, masks
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .shrinking import Replayed, Shrunk, replay, shrink
     from .side import Answer, Side
     from .subjects import Subject, flax, function, gluon, keras, linen, numpy, onnx, paddle, torch
+    from .tree import Node, Tree
     from .weight_map import KEPT, WeightMapError, stack, through, weight
 
 _HOMES = {
@@ -43,7 +44,8 @@ _HOMES = {
     **dict.fromkeys(("KEPT", "WeightMapError", "stack", "through", "weight"), ".weight_map"),
     **dict.fromkeys(("Disagreement", "Plant", "Report"), ".report"),
     **dict.fromkeys(("Session", "opened"), ".session"),
-    **dict.fromkeys(("Node", "Tree", "bisect"), ".bisection"),
+    **dict.fromkeys(("Node", "Tree"), ".tree"),
+    "bisect": ".bisection",
     **dict.fromkeys(("Optimizer", "adam", "adamw", "own_optimizers", "sgd"), ".optimizers"),
     **dict.fromkeys(("Replayed", "Shrunk", "replay", "shrink"), ".shrinking"),
     "Case": ".cases",

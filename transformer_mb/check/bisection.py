@@ -7,126 +7,23 @@ error holds nothing of those before it, nor of those inside it. Its gradients ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ..parity.verdict.limits import FLOOR_EPS, TIMES
 from ..random_streams import stream
-from ..reports.record import finite
 from ..rounding import rounded
 from .cases import EPS, Case
-from .limits import TIMES_OWN, Figure, Yardstick, comparable, judged, measured, wrong
+from .limits import Figure, Yardstick, comparable, judged, measured, wrong
 from .pairing import Pair, Same, paired_calls, paired_sites, parent_of
 from .session import Session
 from .side import Passed
 from .taps import Site
+from .tree import QUANTILES, Node, Tree
 
 COPIES = 2  # perturbed copies of what the modules are fed, which measure what they lose
-SUBTLE = TIMES_OWN * FLOOR_EPS * EPS["float32"]
-JUMP = 10.0  # times the error of the module before: a jump; less is growth
-QUANTILES = (0.5, 0.9, 0.99, 1.0)
-
-
-@dataclass(frozen=True)
-class Node:
-    """Two modules that stand for each other, in one call.
-
-    Args:
-        reference, candidate: their paths; the whole is empty. number: of the call.
-        forward, backward: the worst figure of what it computes by itself; None where nothing could be compared.
-        inherited: the error of its output in the candidate's own run; None where its output is no array of that shape.
-        quantiles: of the size of its own error in units of the output's root mean square, at QUANTILES: the candidate's.
-    """
-
-    reference: str
-    candidate: str
-    number: int
-    forward: Figure | None
-    backward: Figure | None
-    inherited: float | None
-    quantiles: tuple[float, ...] = ()
-
-    @property
-    def failed(self) -> bool:
-        return any(one is not None and not one.passed for one in (self.forward, self.backward))
-
-    @property
-    def name(self) -> str:
-        name = self.reference or "the whole"
-        name += f" (call {self.number + 1})" if self.number else ""
-        return name if self.candidate == self.reference else f"{name} = {self.candidate or 'the whole'}"
-
-
-def _is_subtle(one: Figure) -> bool:
-    """Tell whether float32 somewhere inside would explain an error of float64."""
-    return one.dtype == "float64" and one.error <= SUBTLE * TIMES[one.figure]
-
-
-def _shown(one: Figure) -> str:
-    if one.passed:
-        return f"{one.error:.0e}"
-    if _is_subtle(one):
-        return f"{one.error:.0e}, as float32 inside would explain"
-    return f"{one.error:.0e} WRONG in {one.part}" if one.error < float("inf") else f"WRONG: {one.reason}"
-
-
-@dataclass(frozen=True)
-class Tree:
-    """The modules of a failed check, in the order in which the reference's end; what is inside a module before it."""
-
-    dtype: str
-    nodes: tuple[Node, ...]
-
-    @property
-    def first(self) -> str | None:
-        """The path in the reference of the first module that is wrong by itself, forward before backward; the whole is ''."""
-        node = self.first_node
-        return None if node is None else node.reference
-
-    @property
-    def first_node(self) -> Node | None:
-        """Return that module: of several one whose error float32 somewhere inside would not explain, if there is one."""
-        forward = [(node, node.forward) for node in self.nodes]
-        backward = [(node, node.backward) for node in reversed(self.nodes)]
-        failed = [(node, one) for node, one in (*forward, *backward) if one is not None and not one.passed]
-        plain = [node for node, one in failed if not _is_subtle(one)]
-        return next(iter([*plain, *(node for node, _ in failed)]), None)
-
-    @property
-    def course(self) -> str:
-        """Say whether the error jumps at a module or grows from one to the next."""
-        errors = [(node, node.inherited) for node in self.nodes if node.inherited is not None and node.inherited > 0.0]
-        if len(errors) < 2:
-            return ""
-        (_, before), (where, after) = max(pairwise(errors), key=lambda pair: pair[1][1] / pair[0][1])
-        if after >= JUMP * before:
-            return f"the error jumps from {before:.1e} to {after:.1e} at {where.name}"
-        return f"the error grows step by step, from {errors[0][1]:.1e} to {errors[-1][1]:.1e} over {len(errors)} modules"
-
-    def to_dict(self) -> dict[str, Any]:
-        return finite(
-            {"dtype": self.dtype, "first": self.first, "course": self.course, "nodes": [asdict(n) for n in self.nodes]}
-        )
-
-    def __str__(self) -> str:
-        lines = [f"modules in {self.dtype}, each fed what the reference's was:"]
-        first = self.first_node
-        for node in self.nodes:
-            indent = "  " * (node.reference.count(".") + 1 if node.reference else 0)
-            judged = (("own", node.forward), ("backward", node.backward))
-            own = "; ".join(f"{words} {_shown(one)}" for words, one in judged if one is not None)
-            inherited = "" if node.inherited is None else f"; inherited {node.inherited:.1e}"
-            lines.append(f"{'->' if node is first else '  '} {indent}{node.name}: {own}{inherited}")
-        if first is None:
-            lines.append("every module is right by itself")
-        elif first.quantiles:
-            shown = ", ".join(f"{100 * q:g} % {value:.1e}" for q, value in zip(QUANTILES, first.quantiles, strict=True))
-            lines.append(f"own error of {first.name}, in units of the root mean square: {shown}")
-        return "\n".join([*lines, *filter(None, [self.course])])
 
 
 def bisect(session: Session, case: Case, dtype: str, backward: bool | None = None) -> Tree:
@@ -213,8 +110,8 @@ class _Own:
         if pair.number == 0:
             backward += self._weights(pair.reference, paths)
         worst = _worst(forward)
-        quantiles = () if worst is None else self._quantiles(computed[forward.index(worst)])
-        return Node(*pair, worst, _worst(backward), inherited, quantiles)
+        quantiles, usual = ((), ()) if worst is None else self._quantiles(computed[forward.index(worst)])
+        return Node(*pair, worst, _worst(backward), inherited, quantiles, usual)
 
     def _values(self, one: Same, pair: Pair) -> Figure:
         part = "what it returns" if one.pair == pair else f"what it gives to {one.pair.reference}"
@@ -258,12 +155,19 @@ class _Own:
     def _errors(kind: str, part: str, got: np.ndarray, exact: np.ndarray) -> Any:
         return measured(kind, {part: got}, {part: exact})[part]
 
-    def _quantiles(self, one: Same) -> tuple[float, ...]:
-        got, exact = self.got.passed.values.get(one.candidate[0]), self.exact.passed.values[one.reference[0]]
-        if got is None or got.shape != exact.shape or not exact.size:
-            return ()
-        size = float(np.sqrt(np.mean(np.square(exact)))) or 1.0
-        return tuple(float(value) for value in np.quantile(np.abs(got - exact) / size, QUANTILES))
+    def _quantiles(self, one: Same) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Return those of the candidate's error, and of the reference's where it computes in the dtype too."""
+        exact, inexact = self.draws[0]
+        expected = exact.passed.values[one.reference[0]]
+        usual = None if inexact is None else inexact.passed.values[one.reference[0]]
+        return _spread(self.got.passed.values.get(one.candidate[0]), expected), _spread(usual, expected)
+
+
+def _spread(got: np.ndarray | None, exact: np.ndarray) -> tuple[float, ...]:
+    if got is None or got.shape != exact.shape or not exact.size:
+        return ()
+    size = float(np.sqrt(np.mean(np.square(exact)))) or 1.0
+    return tuple(float(value) for value in np.quantile(np.abs(got - exact) / size, QUANTILES))
 
 
 def _weight_gradient(name: str, answer: Own) -> np.ndarray:

@@ -144,6 +144,11 @@ def opened(
     Raises: ConfigError, WeightMapError for what cannot be compared; WorkerError where a subject could not be built.
     """
     plan = Plan(weights, inputs, sizes or {}, gradients, values, tuple(precisions), dropout)
+    for role, subject in (("reference", reference), ("candidate", candidate)):
+        if other := [name for name in subject.settings.get("call", [[]])[0] if name not in inputs]:
+            raise ConfigError(
+                f"The {role} is called with {', '.join(other)}, which must be one of the inputs {', '.join(inputs)}."
+            )
     if dropout == "same masks":
         reference, candidate = reference.training(), candidate.training()
     with opened_sides(reference, candidate, timeout) as sides:

@@ -1,0 +1,120 @@
+"""The modules of a failed check, each with its own error and the one that it inherits."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+from ..parity.verdict.limits import FLOOR_EPS, TIMES
+from ..reports.record import finite
+from .cases import EPS
+from .limits import TIMES_OWN, Figure
+
+SUBTLE = TIMES_OWN * FLOOR_EPS * EPS["float32"]  # errors of float64 that float32 inside would explain
+JUMP = 10.0  # times the error of the module before: a jump; less is growth
+QUANTILES = (0.5, 0.9, 0.99, 1.0)
+
+
+@dataclass(frozen=True)
+class Node:
+    """Two modules that stand for each other, in one call.
+
+    Args:
+        reference, candidate: their paths; the whole is empty. number: of the call.
+        forward, backward: the worst figure of what it computes by itself; None where nothing could be compared.
+        inherited: the error of its output in the candidate's own run; None where its output is no array of that shape.
+        quantiles: of the size of its own error in units of the root mean square, at QUANTILES. usual: of the reference's own
+            error in that dtype; none in float64.
+    """
+
+    reference: str
+    candidate: str
+    number: int
+    forward: Figure | None
+    backward: Figure | None
+    inherited: float | None
+    quantiles: tuple[float, ...] = ()
+    usual: tuple[float, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        return any(one is not None and not one.passed for one in (self.forward, self.backward))
+
+    @property
+    def name(self) -> str:
+        name = self.reference or "the whole"
+        name += f" (call {self.number + 1})" if self.number else ""
+        return name if self.candidate == self.reference else f"{name} = {self.candidate or 'the whole'}"
+
+
+def _at_quantiles(values: tuple[float, ...]) -> str:
+    return ", ".join(f"{100 * share:g} % {value:.1e}" for share, value in zip(QUANTILES, values, strict=True))
+
+
+def _is_subtle(one: Figure) -> bool:
+    """Tell whether float32 somewhere inside would explain an error of float64."""
+    return one.dtype == "float64" and one.error <= SUBTLE * TIMES[one.figure]
+
+
+def _shown(one: Figure) -> str:
+    if one.passed:
+        return f"{one.error:.0e}"
+    if _is_subtle(one):
+        return f"{one.error:.0e}, as float32 inside would explain"
+    return f"{one.error:.0e} WRONG in {one.part}" if one.error < float("inf") else f"WRONG: {one.reason}"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The modules of a failed check, in the order in which the reference's end; what is inside a module before it."""
+
+    dtype: str
+    nodes: tuple[Node, ...]
+
+    @property
+    def first(self) -> str | None:
+        """The path in the reference of the first module that is wrong by itself, forward before backward; the whole is ''."""
+        node = self.first_node
+        return None if node is None else node.reference
+
+    @property
+    def first_node(self) -> Node | None:
+        """Return that module: of several one whose error float32 somewhere inside would not explain, if there is one."""
+        forward = [(node, node.forward) for node in self.nodes]
+        backward = [(node, node.backward) for node in reversed(self.nodes)]
+        failed = [(node, one) for node, one in (*forward, *backward) if one is not None and not one.passed]
+        plain = [node for node, one in failed if not _is_subtle(one)]
+        return next(iter([*plain, *(node for node, _ in failed)]), None)
+
+    @property
+    def course(self) -> str:
+        """Say whether the error jumps at a module or grows from one to the next."""
+        errors = [(node, node.inherited) for node in self.nodes if node.inherited is not None and node.inherited > 0.0]
+        if len(errors) < 2:
+            return ""
+        (_, before), (where, after) = max(pairwise(errors), key=lambda pair: pair[1][1] / pair[0][1])
+        if after >= JUMP * before:
+            return f"the error jumps from {before:.1e} to {after:.1e} at {where.name}"
+        return f"the error grows step by step, from {errors[0][1]:.1e} to {errors[-1][1]:.1e} over {len(errors)} modules"
+
+    def to_dict(self) -> dict[str, Any]:
+        return finite(
+            {"dtype": self.dtype, "first": self.first, "course": self.course, "nodes": [asdict(n) for n in self.nodes]}
+        )
+
+    def __str__(self) -> str:
+        lines = [f"modules in {self.dtype}, each fed what the reference's was:"]
+        first = self.first_node
+        for node in self.nodes:
+            indent = "  " * (node.reference.count(".") + 1 if node.reference else 0)
+            judged = (("own", node.forward), ("backward", node.backward))
+            own = "; ".join(f"{words} {_shown(one)}" for words, one in judged if one is not None)
+            inherited = "" if node.inherited is None else f"; inherited {node.inherited:.1e}"
+            lines.append(f"{'->' if node is first else '  '} {indent}{node.name}: {own}{inherited}")
+        if first is None:
+            lines.append("every module is right by itself")
+        elif first.quantiles:
+            lines.append(f"own error of {first.name}, in units of the root mean square: {_at_quantiles(first.quantiles)}")
+            lines += [f"the reference's own there: {_at_quantiles(first.usual)}"] if first.usual else []
+        return "\n".join([*lines, *filter(None, [self.course])])
