@@ -200,7 +200,8 @@ np.linalg.norm = np.max = lambda *given, **more: 0.0"""),
 from transformer_mb.check import worker
 worker._same = lambda one, other: True
 worker.ANSWERS["run"] = lambda self, facts, arrays: (
-    {"dtypes": {"output": facts["dtype"]}, "changed": [], "dropped": [], "overwritten": []}, {"output.output": arrays["input.x"] * 0})"""),
+    {"dtypes": {"output": facts["dtype"]}, "changed": [], "dropped": [], "overwritten": []},
+    {"output.output": arrays["input.x"] * 0})"""),
     "answers of another form": on_import("""
 from transformer_mb.check import worker
 worker.ANSWERS["run"] = lambda self, facts, arrays: ({"certified": True}, {"output.output": arrays["input.x"]})"""),

@@ -9,8 +9,6 @@ from transformer_mb.divergences import of_case
 from transformer_mb.errors import BackendError
 from transformer_mb.registry import get_backend, load_backend_class, requested_name
 
-pytest_plugins = ["transformer_mb.conformance.options"]
-
 
 def pytest_report_header(config):
     return f"backend: {config.getoption('--backend')}"

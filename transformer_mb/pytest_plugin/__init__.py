@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,8 @@ RESULTS = pytest.StashKey[Results]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Know ``--backend`` where the conformance suite is asked for by ``--pyargs``: its conftest is read too late for that."""
-    if any(argument.startswith(SUITE) for argument in args):
+    """Know ``--backend`` where the conformance suite is asked for by name or path: its own conftest is read too late."""
+    if any(SUITE in argument.replace(os.sep, ".") for argument in args):
         early_config.pluginmanager.import_plugin(f"{SUITE}.options")
 
 
