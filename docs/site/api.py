@@ -12,7 +12,14 @@ from typing import Any
 # What two modules offer is described on the page of the first here; the other says which that is.
 MODULES = (
     *("transformer_mb.data", "transformer_mb.training", "transformer_mb.checkpoint", "transformer_mb.compare"),
-    *("transformer_mb.parity", "transformer_mb.errors", "transformer_mb.presets", "transformer_mb.interface", "transformer_mb"),
+    *(
+        "transformer_mb.check",
+        "transformer_mb.parity",
+        "transformer_mb.errors",
+        "transformer_mb.presets",
+        "transformer_mb.interface",
+        "transformer_mb",
+    ),
 )
 MARK = re.compile(r"^\{\{ (transformer_mb[\w.]*) \}\}$", re.MULTILINE)
 
