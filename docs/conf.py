@@ -35,17 +35,15 @@ autodoc_default_options = {"members": True}
 # A class that two public modules have is found under both names; either leads to it.
 suppress_warnings = ["ref.python"]
 python_use_unqualified_type_names = True
-python_maximum_signature_line_length = 88
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 
 html_theme = "furo"
 html_title = "transformer_mb"
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_js_files = [("site.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {"navigation_with_keys": False, "top_of_page_buttons": []}
-pygments_style = "friendly"
-pygments_dark_style = "github-dark"

@@ -18,7 +18,7 @@ function sixWays() {
     box.querySelectorAll(".six-panel").forEach((panel) => {
       const name = panel.dataset.backend;
       panel.classList.toggle("six-shown", name === shown.first || name === second);
-      panel.style.order = name === shown.first ? 0 : 1;
+      panel.classList.toggle("six-second", name !== shown.first);
     });
     box.querySelectorAll('[role="tab"]').forEach((tab) => {
       const chosen = tab.dataset.backend === shown.first;
@@ -142,5 +142,14 @@ function behaviours() {
   refresh();
 }
 
+// What the theme leaves out for readers by ear and by keyboard.
+function reachable() {
+  document.querySelectorAll('.caption[role="heading"]').forEach((caption) => caption.setAttribute("aria-level", "2"));
+  document.querySelectorAll("pre, .table-wrapper, .picture, div.math").forEach((box) => {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+  });
+}
+
 sixWays();
+reachable();
 behaviours();

@@ -24,9 +24,7 @@ def main() -> int:
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     os.environ["PYTHONPATH"] = str(ROOT)  # for the commands of notebooks
     shutil.rmtree(OUT, ignore_errors=True)
-    status = build_main(
-        ["-W", "--keep-going", "-q", "-j", "auto", "-d", str(OUT.parent / "site-pages"), str(ROOT / "docs"), str(OUT)]
-    )
+    status = build_main(["-W", "--keep-going", "-q", "-d", str(OUT.parent / "site-pages"), str(ROOT / "docs"), str(OUT)])
     if status:
         return status
     found = complaints(OUT, (ROOT / "tests" / "meta" / "frozen" / "public_names.txt").read_text().split())

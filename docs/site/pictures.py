@@ -65,7 +65,7 @@ class Grid:
                 value = float(self.values[row, column])
                 crossed = self.hidden is not None and bool(self.hidden[row, column])
                 kind = "hidden" if crossed else "plus" if value >= 0 else "minus"
-                opacity = 1.0 if crossed else abs(value) / largest
+                opacity = 1.0 if crossed else abs(value) / largest * (1.0 if self.words is None else 0.4)  # words stay readable
                 box = f'x="{cell_left:.1f}" y="{cell_top:.1f}" width="{self.cell:.1f}" height="{CELL}"'
                 parts.append(f'<rect class="cell {kind}" {box} fill-opacity="{opacity:.2f}"/>')
                 if crossed:

@@ -1,0 +1,82 @@
+"""The site in a browser, on a phone and wide, light and dark: nothing asked of others, and usable by keyboard alone."""
+
+import pytest
+
+from browser import findings, overflows
+from site_pages import SIX_WAYS
+
+PAGES = ("index", "start", "six_ways/attention", "BEHAVIOURS", "api/data")
+
+
+def opened(address, visit, page, **options):
+    return visit(f"{address}/{page}.html", within=address, **options)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_no_serious_finding(address, visit, page, scheme):
+    shown = opened(address, visit, page, scheme=scheme)
+    assert findings(shown) == {}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_fits_a_phone(address, visit, page):
+    assert overflows(opened(address, visit, page, size="phone")) <= 0
+
+
+@pytest.mark.parametrize("page", SIX_WAYS, ids=lambda page: page.stem)
+def test_two_implementations_stand_side_by_side(address, visit, page):
+    shown = opened(address, visit, f"six_ways/{page.stem}")
+    panels = shown.locator(".six-ways").first.locator(".six-panel:visible")
+    first, second = (panels.nth(n).bounding_box() for n in range(2))
+    assert panels.count() == 2 and first["y"] == second["y"] and first["x"] + first["width"] <= second["x"]
+
+
+def test_the_tabs_work_by_keyboard_and_hold_for_the_whole_page(address, visit):
+    shown = opened(address, visit, "six_ways/attention")
+    tabs = shown.locator('[role="tab"][aria-selected="true"]')
+    assert set(tabs.all_text_contents()) == {"PyTorch"}
+    tabs.first.focus()
+    shown.keyboard.press("ArrowRight")
+    assert set(tabs.all_text_contents()) == {"TensorFlow"} and tabs.count() == 3
+    shown.keyboard.press("End")
+    assert set(tabs.all_text_contents()) == {"JAX"}
+    shown.keyboard.press("Home")
+    assert shown.evaluate("document.activeElement.textContent") == "NumPy"
+    assert shown.locator('.six-panel[data-backend="numpy"]:visible').count() == 3
+    shown.reload()
+    assert set(tabs.all_text_contents()) == {"NumPy"}
+
+
+def test_a_link_to_a_difference_opens_its_framework(address, visit):
+    shown = opened(address, visit, "six_ways/attention")
+    assert not shown.locator('.six-panel[data-backend="mxnet"]').first.is_visible()
+    target = shown.locator('.six-panel[data-backend="mxnet"] .six-why li').first.get_attribute("id")
+    shown.evaluate("id => { location.hash = id; }", target)
+    shown.locator(f"#{target}").wait_for(state="visible")
+
+
+def test_behaviours_are_found_by_words_and_by_framework(address, visit):
+    shown = opened(address, visit, "BEHAVIOURS")
+    facts = shown.locator("section section section:visible")
+    everything = facts.count()
+    shown.locator('.filter input[type="search"]').focus()
+    shown.keyboard.type("layer norm epsilon")
+    assert 1 <= facts.count() < everything and shown.locator("section#layer-norm-epsilon").is_visible()
+    shown.keyboard.press("Tab")
+    for _ in range(2):
+        shown.keyboard.press("Tab")
+    shown.keyboard.press("Space")
+    assert shown.locator('.filter input[value="tensorflow"]').is_checked()
+    assert shown.locator("section#layer-norm-epsilon").is_visible()
+    assert "facts" in shown.locator(".filter output").inner_text()
+
+
+def test_a_page_opens_from_a_folder_too(built, visit):
+    shown = visit((built[0] / "six_ways" / "adam.html").as_uri(), within=built[0].as_uri())
+    assert shown.locator(".six-panel:visible").count() == 4
+
+
+def test_without_script_all_six_are_there(address, visit):
+    shown = opened(address, visit, "six_ways/loss", java_script_enabled=False)
+    assert shown.locator(".six-panel:visible").count() == 6
