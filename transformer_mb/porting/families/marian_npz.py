@@ -61,8 +61,14 @@ def read(native: NativeFile, settings: Settings) -> PortedModel:
         "The decoder starts from a row of zeros, which the file does not hold and decoding never produces (suppress_ids).",
     )
     text = {"model.yml": native.tensors[OPTIONS].tobytes()}
-    carried = {"carried": text, "carried_type": ROW.name}
-    return PortedModel(config=config, weights=found, notes=(*native.notes, *notes), **carried, **vocabularies(settings))
+    return PortedModel(
+        config=config,
+        weights=found,
+        notes=(*native.notes, *notes),
+        carried=text,
+        carried_type=ROW.name,
+        **vocabularies(settings),
+    )
 
 
 def write(model: PortedModel, format_name: str, settings: Settings) -> NativeFile:

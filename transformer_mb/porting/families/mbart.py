@@ -6,8 +6,12 @@ from .bart import COMMON, EMBEDDING_NORMS, FINAL_NORMS, LEARNED, described, name
 from .described_folder import row_of
 from .hugging_face import LibraryModel
 
+# Heads of the last two are kept and not run: a source is shown to their decoder with its last token first.
+CLASSES = tuple(
+    f"MBart{one}" for one in ("ForConditionalGeneration", "Model", "ForSequenceClassification", "ForQuestionAnswering")
+)
 FAMILY = described(
-    LibraryModel(model_type="mbart", classes=("MBartForConditionalGeneration", "MBartModel")),
+    LibraryModel(model_type="mbart", classes=CLASSES),
     "HF mBART folder",
     names(**LEARNED, **EMBEDDING_NORMS, **FINAL_NORMS),
     fixed={
