@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from .side import Passed
 from .taps import Site
 from .weight_map import WeightMap
 
+OTHERWISE = 10.0  # how much less alike modules are that are given, or return, one array more: more than any other values
 NEAR = 0.1  # relative: an argument of a module that is so near to one of the reference's is that one
 
 
@@ -41,10 +43,16 @@ def parent_of(path: str, paths: Iterable[str]) -> str:
     return max((one for one in paths if one and path.startswith(f"{one}.")), key=len, default="")
 
 
-def paired_modules(weights: WeightMap, reference: Sequence[str], candidate: Sequence[str]) -> dict[str, str]:
-    """Pair the paths of modules that were called: those that hold the same weights, the outer with the outer.
+def paired_modules(
+    weights: WeightMap,
+    reference: Sequence[str],
+    candidate: Sequence[str],
+    unlike: Callable[[str, str], float] = lambda path, other: 0.0,
+) -> dict[str, str]:
+    """Pair the paths of modules that were called: those that hold the same weights.
 
-    Modules without weights are paired where their parents are and their own names are equal.
+    Of several one inside the other, as a norm inside what adds to its input, those that are least ``unlike``, else the outer
+    with the outer. Modules without weights are paired where their parents are and their own names are equal.
     """
     ours: dict[frozenset[str], list[str]] = {}
     theirs: dict[frozenset[str], list[str]] = {}
@@ -56,7 +64,7 @@ def paired_modules(weights: WeightMap, reference: Sequence[str], candidate: Sequ
     pairs = {"": ""}
     for held, paths in theirs.items():
         if held:
-            pairs |= dict(zip(sorted(paths, key=_depth), sorted(ours.get(held, []), key=_depth), strict=False))
+            pairs |= _nested(sorted(paths, key=_depth), sorted(ours.get(held, []), key=_depth), unlike)
     taken = set(pairs.values())
     for path in theirs.get(frozenset(), []):
         parent, name = parent_of(path, pairs), path.rpartition(".")[2]
@@ -70,10 +78,38 @@ def _depth(path: str) -> int:
     return path.count(".")
 
 
+def _nested(paths: list[str], others: list[str], unlike: Callable[[str, str], float]) -> dict[str, str]:
+    """Pair as many as there are on both sides, without crossing."""
+    count = min(len(paths), len(others))
+    ways = product(combinations(paths, count), combinations(others, count))
+    return dict(zip(*min(ways, key=lambda way: sum(map(unlike, *way))), strict=True)) if count else {}
+
+
+def _unlike(reference: Passed, candidate: Passed) -> Callable[[str, str], float]:
+    """Return how unlike two modules are in their first call: in what enters and leaves, how many arrays and which."""
+
+    def unlike(path: str, other: str) -> float:
+        found = 0.0
+        for way in ("in", "out"):
+            ours = [reference.values[site] for site in _sites(reference.values, path, 0, way)]
+            theirs = [candidate.values[site] for site in _sites(candidate.values, other, 0, way)]
+            found += OTHERWISE * abs(_different(ours) - _different(theirs))
+            if ours and theirs:
+                found += min(1.0, min(_distance(one, value) for one in theirs for value in ours))
+        return found
+
+    return unlike
+
+
+def _different(arrays: list[np.ndarray]) -> int:
+    """Count arrays; one that is given several times counts once."""
+    return sum(not any(_equal(array, other) for other in arrays[:n]) for n, array in enumerate(arrays))
+
+
 def paired_calls(weights: WeightMap, reference: Passed, candidate: Passed) -> list[Pair]:
     """Return the calls of paired modules, in the order in which the reference's end."""
     calls, others = _calls(reference), _calls(candidate)
-    modules = paired_modules(weights, list(calls), list(others))
+    modules = paired_modules(weights, list(calls), list(others), _unlike(reference, candidate))
     ends: dict[Pair, None] = {}
     for site in reference.values:
         if site.way == "out" and site.path in modules and site.number < others.get(modules[site.path], 0):

@@ -12,7 +12,10 @@ TEXTS = Path(__file__).with_name("mistakes.toml")
 
 @dataclass(frozen=True)
 class Mistake:
-    """One mistake: its pair, what it is, the module of the reference that must be named, and what is changed."""
+    """One mistake: its pair, what it is, the module of the reference that must be named, and what is changed.
+
+    ``named``: whether it is; ``in_float32``: whether float32 alone shows it. Both are said where they are not so.
+    """
 
     pair: str
     what: str
@@ -21,6 +24,8 @@ class Mistake:
     new: str = ""
     sizes: dict = field(default_factory=dict)
     entries: dict = field(default_factory=dict)
+    named: bool = True
+    in_float32: bool = True
 
     def __str__(self):
         return f"{self.pair}: {self.what}"

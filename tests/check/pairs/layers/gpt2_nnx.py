@@ -9,6 +9,16 @@ from flax import nnx
 LayerNorm = partial(nnx.LayerNorm, epsilon=1e-5, use_fast_variance=False)
 
 
+class Table(nnx.Module):
+    """Vectors by number; ``nnx.Embed`` would compute in the dtype that it was made in."""
+
+    def __init__(self, rows, size, *, rngs):
+        self.embedding = nnx.Param(jax.random.normal(rngs.params(), (rows, size)))
+
+    def __call__(self, ids):
+        return self.embedding[...][ids]
+
+
 class Attention(nnx.Module):
     """Causal attention with one projection for queries, keys and values."""
 
@@ -55,8 +65,8 @@ class GPT2(nnx.Module):
     """GPT-2 without a head on top. ids [B, T] int -> [B, T, D]."""
 
     def __init__(self, vocabulary=23, positions=12, size=16, heads=4, layers=2, *, rngs):
-        self.wte = nnx.Embed(vocabulary, size, rngs=rngs)
-        self.wpe = nnx.Embed(positions, size, rngs=rngs)
+        self.wte = Table(vocabulary, size, rngs=rngs)
+        self.wpe = Table(positions, size, rngs=rngs)
         self.h = nnx.List([Block(size, heads, rngs=rngs) for _ in range(layers)])
         self.ln_f = LayerNorm(size, rngs=rngs)
 

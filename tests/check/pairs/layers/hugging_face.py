@@ -20,6 +20,7 @@ class Bert(BertLayer):
             hidden_size=size,
             num_attention_heads=heads,
             intermediate_size=hidden,
+            initializer_range=0.2,
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
             attn_implementation="eager",
@@ -63,6 +64,7 @@ class GPT2(GPT2Model):
             n_embd=size,
             n_head=heads,
             n_layer=layers,
+            initializer_range=0.2,  # as wide as trained weights are
             embd_pdrop=0.0,
             attn_pdrop=0.0,
             resid_pdrop=0.0,
