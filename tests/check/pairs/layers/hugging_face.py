@@ -20,7 +20,6 @@ class Bert(BertLayer):
             hidden_size=size,
             num_attention_heads=heads,
             intermediate_size=hidden,
-            initializer_range=0.2,
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
             attn_implementation="eager",
