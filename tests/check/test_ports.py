@@ -78,7 +78,7 @@ PERCEPTRONS = {
 }
 
 
-@pytest.mark.long(but=2)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("name", PERCEPTRONS)
 def test_a_perceptron_passes_in_every_framework_and_is_looked_into(name):
     candidate, kernels, norm = PERCEPTRONS[name]

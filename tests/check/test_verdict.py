@@ -1,6 +1,7 @@
 """The verdict on layers in NumPy: what passes, what fails and why, and comparisons that could not have failed."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +125,12 @@ def test_a_file_of_onnx_is_compared_in_the_format_that_it_has(tmp_path):
     assert report.passed and {one.dtype for one in report.figures} == {"float32"}, report
 
 
+def test_a_subject_of_another_interpreter_is_compared():
+    other = DENSE.python("numpy@other", sys.executable)
+    report = check.check(DENSE, other, **{**CASE, "weights": None}, draws=1, sensitivity=False)
+    assert report.passed and report.candidate.startswith("numpy@other "), report
+
+
 def test_a_function_is_compared_too():
     def function(name, times):
         return check.function(f"{LAYERS}:{name}", times=times)
@@ -145,6 +152,12 @@ def test_the_reference_against_itself_with_the_batch_permuted_passes(draws):
             back = {name: value[np.argsort(order)] for name, value in got.items()}
             answer = check.Answer(back, dict.fromkeys(back, "float32"))
             assert all(one.passed for one in judge.judge(answer, "float32"))
+
+
+def test_answers_without_an_array_are_no_agreement():
+    plain = check.function(f"{LAYERS}:plain")
+    report = check.check(plain, plain, inputs={"x": check.floats(4)}, draws=1)
+    assert report.verdict == "different" and "neither side returns an array" in str(report), report
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,8 @@ class Judge:
                 yield wrong(f"output {path}", dtype, f"its dtype must be {expected[path]}, as the reference's, got {name}")
         if self.session.reference.offers(dtype) and (words := differing(self.reference(dtype).dropped, answer.dropped)):
             yield wrong("dropout", dtype, words)
+        if not answer.outputs and not self.exact["outputs"]:
+            yield wrong("output", dtype, "neither side returns an array of its framework: there is nothing to compare")
         for name in answer.changed:
             yield wrong(f"input {name}", dtype, "the candidate has written into it")
         for path in answer.overwritten:
