@@ -64,6 +64,7 @@ def test_the_fixture_and_the_decorator_compare(project, tmp_path):
     assert "2 passed" in done.stdout and "parity: 2 comparisons, 0 did not pass" in done.stdout
     rows = json.loads((tmp_path / "found" / "parity.json").read_text())
     assert [row["verdict"] for row in rows] == ["passed", "passed"] and rows[0]["report"]["figures"]
+    assert "All that was judged holds." in (tmp_path / "found" / "index.html").read_text()
     assert "test_port.py::test_the_same" in (tmp_path / "found" / "parity.md").read_text()
     notes = [note.get("name") for note in ElementTree.parse(tmp_path / "junit.xml").getroot().iter("property")]
     assert notes == ["parity", "parity"]

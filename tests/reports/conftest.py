@@ -19,8 +19,23 @@ def report(tmp_path_factory):
     (folder / "check.json").write_text(json.dumps(CHECK))
     runs, losses = (json.loads((RESULTS / f"{name}.json").read_text()) for name in ("runs", "losses"))
     (folder / "runs.json").write_text(json.dumps({**runs, "curves": losses["curves"]}))
+    rows = [{"test": f"test_port.py::{name}", "name": name, "verdict": "different", "report": CHECK} for name in ("one", "two")]
+    (folder / "comparisons.json").write_text(json.dumps(rows))
     files = [str((folder if name == "runs" else RESULTS) / f"{name}.json") for name in COMMITTED]
-    assert main(["report", *files, str(folder / "check.json"), str(lines), "--out", str(folder / "out")]) == 0
+    assert (
+        main(
+            [
+                "report",
+                *files,
+                str(folder / "check.json"),
+                str(folder / "comparisons.json"),
+                str(lines),
+                "--out",
+                str(folder / "out"),
+            ]
+        )
+        == 0
+    )
     return folder / "out" / "index.html"
 
 

@@ -9,7 +9,18 @@ import pytest
 from browser import findings, overflows
 from reports.records import ATTENTION
 
-TABS = ("matrix", "matrix-on-nvidia-h200", "behaviours", "effects", "runs", "speed", "costs", "check", "attention")
+TABS = (
+    "matrix",
+    "matrix-on-nvidia-h200",
+    "behaviours",
+    "effects",
+    "runs",
+    "speed",
+    "costs",
+    "check",
+    "comparisons",
+    "attention",
+)
 CELL = "torch, layer forward: layer norm [float32]"
 WINDOWS = [("phone", "light"), ("phone", "dark"), ("wide", "dark"), ("wide", "light")]
 
@@ -161,6 +172,15 @@ def test_a_check_shows_the_first_module_that_is_wrong_and_what_went_unnoticed(vi
     assert "flax Block differs from torch TransformerEncoderLayer, in 3 draws; 1 of 2 planted mistakes were caught." in text
     assert "✗ norm1: forward own 2e-3; inherited 1.0e-16 ← the first that is wrong by itself" in text
     assert "✗ went unnoticed" in text and "weaker: no float64" in text
+
+
+def test_a_comparison_of_a_test_opens_to_its_check(visit, address):
+    page = visit(f"{address}#comparisons")
+    assert page.locator("#comparisons details").count() == 2 and page.locator("#comparisons table").count() == 0
+    page.locator("#comparisons summary").first.focus()
+    page.keyboard.press("Enter")
+    page.locator("#comparisons table").first.wait_for()
+    assert "test_port.py::one" in page.locator("#comparisons details").first.inner_text()
 
 
 def test_a_cell_is_copied_as_markdown_and_the_data_saved_as_json(visit, address):

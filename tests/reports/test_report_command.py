@@ -27,7 +27,7 @@ def data(page):
 def test_the_whole_committed_matrix_with_behaviours_and_runs_is_one_small_file(report):
     assert 100_000 < report.stat().st_size <= MOST
     kinds = [one["kind"] for one in data(report.read_text())]
-    assert kinds == ["matrix", "matrix", "behaviours", "tables", "runs", "speed", "costs", "check", "attention"]
+    assert kinds == ["matrix", "matrix", "behaviours", "tables", "runs", "speed", "costs", "check", "checks", "attention"]
 
 
 def test_every_committed_cell_is_in_the_page(report):

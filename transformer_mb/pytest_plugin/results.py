@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,12 @@ class Results:
         for row in self.rows:
             lines += ["", f"## {row['name']}", "", row["test"], "", *(f"    {line}" for line in row["text"].splitlines())]
         (folder / "parity.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        from ..errors import PictureError
+        from ..reports.page import write_page
+        from ..reports.page.checked import comparisons_section
+
+        with suppress(PictureError):  # without jinja2 the two files are all
+            write_page(folder, [comparisons_section(self.rows)])
 
 
 def read_lock(path: Path) -> dict[str, int]:

@@ -26,6 +26,7 @@ KINDS = {
     "costs": (("machine", "results"), "benchmarks/curves.py --json"),
     "certificate": (("certified", "port", "figures"), "check --json or --certificate"),
     "check": (("verdict", "reference", "candidate", "figures"), "Report.to_dict of transformer_mb.check"),
+    "comparisons": (("test", "name", "report"), "pytest --parity-report"),
     "attention": (("source", "target", "weights"), "translate --attention FILE.jsonl"),
 }
 
@@ -95,7 +96,7 @@ def makers_of(effects: Any) -> Mapping[str, Callable[[Any], list[Section]]]:
     from ...compare.training import report_page as runs
     from ...parity import report_page as parity
     from ...reports.page.attention import attention_section
-    from ...reports.page.checked import certificate_section, check_section
+    from ...reports.page.checked import certificate_section, check_section, comparisons_section
     from ...reports.page.measured import costs_section, speed_section
 
     return {
@@ -108,5 +109,6 @@ def makers_of(effects: Any) -> Mapping[str, Callable[[Any], list[Section]]]:
         "costs": lambda content: [costs_section(content)],
         "check": lambda content: [check_section(content)],
         "certificate": lambda content: [certificate_section(content)],
+        "comparisons": lambda rows: [comparisons_section(rows)],
         "attention": lambda lines: [attention_section(lines)],
     }

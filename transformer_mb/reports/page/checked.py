@@ -83,6 +83,34 @@ def certificate_section(content: Any) -> Section:
     )
 
 
+class Compared(TypedDict):
+    """The fields that are read of a comparison that a test has run; it holds more."""
+
+    test: str
+    name: str
+    verdict: str
+    report: dict[str, Any]
+
+
+def comparisons_section(rows: Any) -> Section:
+    """Return the tab of what ``pytest --parity-report`` gathered. Raises ValueError for a record that is none."""
+    listed = []
+    for number, row in enumerate(rows, 1):
+        check_record(Compared, row, f"comparison {number}", others=True)
+        one = check_section(row["report"])
+        listed.append(
+            {"test": row["test"], "name": row["name"], "sentence": one.sentence, "holds": one.holds, "data": one.data}
+        )
+    wrong = sum(not one["holds"] for one in listed)
+    return Section(
+        kind="checks",
+        title="Comparisons",
+        sentence=f"{counted(len(listed), 'comparison')}, {wrong} did not pass.",
+        holds=bool(listed) and not wrong,
+        data={"checks": sorted(listed, key=lambda one: bool(one["holds"]))},
+    )
+
+
 def check_section(content: Any) -> Section:
     """Return the tab of what ``Report.to_dict`` of a check holds. Raises ValueError for a record that is none."""
     check_record(Checked, content, "the file", others=True)

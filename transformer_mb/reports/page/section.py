@@ -14,7 +14,7 @@ class Section:
     """A tab of the page, made of one command's record.
 
     Attributes:
-        kind: the function of ``script/`` that draws it: matrix, behaviours, runs, speed, costs, attention, check or tables.
+        kind: the function in ``script/page.js`` that draws it, such as matrix.
         title: of the tab. sentence: what the results come to.
         holds: whether what was judged holds; None where nothing is judged.
         data: JSON for that function. facts: label and text of what a reader must know of the run, such as versions.

@@ -28,3 +28,14 @@ function drawCheck(section, content) {
     planted.length ? table("What was changed on purpose, and what became of it", ["Change", "Fate"], planted.map((one) => [one.what, make("span", { class: one.status === "blind" ? "bad" : null }, fates[one.status] || one.status)])) : null,
   ].filter(Boolean));
 }
+
+// Several checks, those that did not pass first; each is drawn when it is opened.
+function drawChecks(section, content) {
+  content.append(make("div", { class: "frame" }, section.data.checks.map((one) => {
+    const inside = make("div", { class: "more wide" }, make("p", { class: "quiet" }, one.test), make("p", {}, one.sentence));
+    const fact = make("details", { class: "fact" }, make("summary", {}, make("b", {}, one.name), make("span", { class: one.holds ? "good" : "bad" }, one.holds ? "✓ passed" : "✗ did not pass")), inside);
+    let drawn = false;
+    fact.addEventListener("toggle", () => { if (fact.open && !drawn) { drawn = true; drawCheck(one, inside); } });
+    return fact;
+  })));
+}
