@@ -53,11 +53,12 @@ def decoder() -> str:
         Grid("target X", ("T", "D"), X[0]),
         Step("self-attention", arrow=True),
         Grid("own weights", ("T", "T"), own, "no future", hidden=~np.tri(T, dtype=bool)),
-        Step("add & norm", arrow=True),
-        Grid("source", ("S", "D"), source[0], "of the encoder"),
+        Step("values, add & norm", arrow=True),
+        Grid("Y", ("T", "D"), block.addnorm1(X, block.attention1(X, X, X, causal=True))[0]),
     ]
     second = [
-        Step("cross-attention", arrow=True),
+        Grid("source", ("S", "D"), source[0], "of the encoder"),
+        Step("cross-attention of Y", arrow=True),
         Grid("weights", ("T", "S"), cross, "no padding", hidden=np.broadcast_to(np.arange(S) >= 4, (T, S))),
         Step("add & norm, feed-forward, add & norm", arrow=True),
         Grid("output", ("T", "D"), output[0]),
@@ -83,7 +84,7 @@ def cache() -> str:
     """Three steps of decoding, each of which adds one row of keys."""
     keys = _features(T, D)
     row: list[Grid | Step] = []
-    for steps in (1, 2, 3, 4):
+    for steps in (1, 2, 3):
         new = np.zeros((steps, D), dtype=bool)
         new[-1] = True
         row += [Step("next token", arrow=True)] if steps > 1 else []
