@@ -42,7 +42,7 @@ ROOMS = {
     "backends/tensorflow": (2_442, 21),
     "backends/torch": (2_395, 29),
     "tests": (676, 8),
-    "tests/check": (2_578, 38),
+    "tests/check": (2_684, 40),
     "tests/cli": (2_783, 17),
     "tests/compare": (2_171, 21),
     "tests/core": (7_604, 41),
