@@ -53,3 +53,25 @@ assert tmb.get_backend().name == "elsewhere"
     environment = {**os.environ, "PYTHONPATH": str(PACKAGES), "TRANSFORMER_MB_BACKEND": "elsewhere"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def cell(name):
+    """The status of the matrix's cell that both backends below list."""
+    command = [sys.executable, "-m", "transformer_mb", "parity", "--backends", name, "--dtype", "float64"]
+    environment = {**os.environ, "PYTHONPATH": f"{PACKAGES}{os.pathsep}{ROOT}"}
+    options = ["--cases", "layer forward: positions from 3, halves*"]
+    return subprocess.run([*command, *options], env=environment, capture_output=True, text=True)
+
+
+def test_what_a_backend_says_of_itself_is_an_expected_failure_of_the_suite_and_of_the_matrix(tmp_path):
+    done, _ = conformance("known", tmp_path, "-k", "columns_of_a_layout", "-rx")
+    assert done.returncode == 0 and "1 xfailed" in done.stdout and "not yet ours: its positions" in done.stdout, done.stdout
+    done = cell("known")
+    assert done.returncode == 0 and "1 expected failure" in done.stdout, done.stdout
+
+
+def test_a_divergence_that_has_gone_fails_both(tmp_path):
+    done, _ = conformance("gone", tmp_path, "-k", "columns_of_a_layout")
+    assert done.returncode == 1 and "1 failed" in done.stdout, done.stdout
+    done = cell("gone")
+    assert done.returncode == 1 and "passes though expected to fail" in done.stdout, done.stdout

@@ -264,4 +264,4 @@ def by_the_table(result: Result, divergences: Iterable[Divergence]) -> Result:
     if row is None:
         return result
     status = {PASSED: SURPRISING, FAILED: EXPECTED}[result.status]
-    return replace(result, status=status, reason=f"{result.reason}; {row}")
+    return replace(result, status=status, reason=f"{result.reason}; {status}, {row}")
