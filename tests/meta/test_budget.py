@@ -50,7 +50,7 @@ ROOMS = {
     "tests/errata": (180, 3),
     "tests/examples": (592, 9),
     "tests/judge": (521, 4),
-    "tests/meta": (1_570, 23),
+    "tests/meta": (1_625, 25),
     "tests/native": (4_522, 34),
     "tests/parity": (5_202, 61),
     "tests/porting": (9_849, 69),
