@@ -33,7 +33,7 @@ build/stranded/made: $(STRANDED)
 	rm -rf build/stranded
 	$(PYTHON) -m venv build/stranded
 	build/stranded/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(STRANDED)
-	build/stranded/bin/python -m pip install --quiet --disable-pip-version-check --no-deps tf_keras==2.19.0
+	build/stranded/bin/python -m pip install --quiet --disable-pip-version-check --no-deps tf_keras==2.21.0
 	touch $@
 
 # The tests that another processor's rounding could change, by settings that make this one compute as another does.

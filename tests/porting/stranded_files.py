@@ -85,10 +85,21 @@ def in_pieces(array, size):
     return {"__msgpack_chunked_array__": True, "shape": shape, "chunks": chunks}
 
 
-def flat(tree, prefix=""):
-    """A tree as flax's shards have it: one level, paths for names."""
+def paths_of(tree, prefix=""):
     for name, value in tree.items():
-        yield from flat(value, f"{prefix}{name}/") if isinstance(value, dict) else [(f"{prefix}{name}", value)]
+        yield from paths_of(value, f"{prefix}{name}/") if isinstance(value, dict) else [(f"{prefix}{name}", value)]
+
+
+def write_tree_of(path, arrays):
+    """A shard of flax: arrays by path, as a tree."""
+    tree = {}
+    for name, array in arrays.items():
+        *levels, leaf = name.split("/")
+        place = tree
+        for level in levels:
+            place = place.setdefault(level, {})
+        place[leaf] = array
+    write_flax(path, tree)
 
 
 def in_two(folder, name, tensors, write):

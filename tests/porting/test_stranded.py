@@ -7,14 +7,15 @@ from safetensors.numpy import load_file, save_file
 from porting.hugging_face import MADE, folder_of
 from porting.small_model import refused
 from porting.stranded_files import (
-    flat,
     flax_tree,
     in_pieces,
     in_two,
+    paths_of,
     tensorflow_tensors,
     write_datasets,
     write_flax,
     write_tensorflow,
+    write_tree_of,
 )
 from transformer_mb.porting.families import FAMILIES
 from transformer_mb.porting.port import port
@@ -66,7 +67,7 @@ def test_of_shards(container, family, folder):
     expected, tensors = FAMILIES[family].read(folder, {}), load_file(folder / SAFETENSORS)
     (folder / SAFETENSORS).unlink()
     if container == FLAX:
-        in_two(folder, FLAX, dict(flat(flax_tree(tensors))), write_flax)
+        in_two(folder, FLAX, dict(paths_of(flax_tree(tensors))), write_tree_of)
     else:
         whole = tensorflow_tensors(prefixed(family, tensors), MODELS[family])
         own = {

@@ -49,6 +49,7 @@ SIDE = {
     "max_position_embeddings": 24,
     "pad_token_id": PAD,
 }
+OF_ROBERTA = {"type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
 # The class, without the framework's prefix, and the fields of its configuration.
 FAMILIES = {
     "marian": ("MarianMTModel", {**BOTH, "scale_embedding": True, "activation_function": "swish"}),
@@ -58,8 +59,8 @@ FAMILIES = {
     "pegasus": ("PegasusForConditionalGeneration", {**BOTH, "scale_embedding": True}),
     "blenderbot": ("BlenderbotForConditionalGeneration", {**BOTH, "scale_embedding": True}),
     "blenderbot-small": ("BlenderbotSmallForConditionalGeneration", {**BOTH, "scale_embedding": True}),
-    "roberta": ("RobertaForMaskedLM", {**SIDE, "type_vocab_size": 1}),
-    "xlm-roberta": ("XLMRobertaForMaskedLM", {**SIDE, "type_vocab_size": 1}),
+    "roberta": ("RobertaForMaskedLM", {**SIDE, **OF_ROBERTA}),
+    "xlm-roberta": ("XLMRobertaForMaskedLM", {**SIDE, **OF_ROBERTA}),
     "distilbert": (
         "DistilBertModel",
         {

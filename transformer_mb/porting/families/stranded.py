@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -93,7 +94,7 @@ CONTAINERS = (
     Container(name="tf_model.h5", read=read_shard, named=of_tensorflow),
     Container(name="tf_model.h5.index.json", read=read_shards, named=of_tensorflow_shards),
     Container(name="flax_model.msgpack", read=_read_flax, named=of_flax),
-    Container(name="flax_model.msgpack.index.json", read=read_shards, named=of_flax),
+    Container(name="flax_model.msgpack.index.json", read=partial(read_shards, read=_read_flax), named=of_flax),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,14 +65,17 @@ def is_index(path: Path) -> bool:
         return file.read(1) == b"{" and bool(files_of(path))
 
 
-def read_shards(index: Path) -> NativeFile:
-    """All tensors of all files that an index lists; raises PortError that names the files that are not there."""
+def read_shards(index: Path, read: Callable[[Path], NativeFile] | None = None) -> NativeFile:
+    """All tensors of all files that an index lists; raises PortError that names the files that are not there.
+
+    ``read``: of one of them; None: by the format that its name says.
+    """
     files = files_of(index, strict=True)
     absent = [name for name in files if not (index.parent / name).is_file()]
     if absent:
         listed = ", ".join(absent[:LISTED])
         raise PortError(f"{index} lists {len(files)} files, but {len(absent)} of them are not there: {listed:.300}.")
-    shards = [read_shard(index.parent / name) for name in files]
+    shards = [(read or read_shard)(index.parent / name) for name in files]
     tensors: dict[str, np.ndarray] = {}
     for name, shard in zip(files, shards, strict=True):
         if twice := next((one for one in shard.tensors if one in tensors), None):
