@@ -28,6 +28,12 @@ def test_drawn_inputs_are_what_was_asked_for():
     assert found["given"] is INPUTS["given"]
 
 
+def test_something_is_always_masked_and_some_length_is_shorter():
+    inputs = {"mask": check.masks(1, 2, true=0.9), "lens": check.lengths(2, up_to=2)}
+    every = [drawn(inputs, {}, seed) for seed in range(50)]
+    assert all(found["mask"].sum() == 1 and sorted(found["lens"]) == [1, 2] for found in every)
+
+
 def test_a_seed_draws_the_same_again_and_another_draws_others():
     one, again, other = (drawn(INPUTS, SIZES, seed) for seed in (1, 1, 2))
     assert all(np.array_equal(one[name], again[name]) for name in INPUTS)

@@ -53,7 +53,7 @@ def test_a_mistake_is_named_at_its_module(wrong):
 
 @pytest.mark.long
 def test_float32_inside_is_named_at_its_module():
-    report = block("single inside", draws=1)
+    report = block("single inside")
     assert report.passed and any("in attn" in note for note in report.notes), report
 
 

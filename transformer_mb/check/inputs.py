@@ -42,12 +42,12 @@ def ids(*shape: Size, below: int) -> Input:
 
 
 def lengths(*shape: Size, up_to: Size, zeros: bool = False) -> Input:
-    """Return whole numbers from 1 (0 with ``zeros``) to ``up_to``, which one of them is, as int64."""
+    """Return whole numbers from 1 (0 with ``zeros``) to ``up_to``, which one of them is, and of several one is not."""
     return Input("lengths", shape, {"up_to": up_to, "zeros": zeros})
 
 
 def masks(*shape: Size, true: float = 0.7, empty_rows: bool = False) -> Input:
-    """Return booleans, of which this share is True; as a rule each row along the last axis has one that is."""
+    """Return booleans, of which this share is True; as a rule each row along the last axis has one."""
     return Input("masks", shape, {"true": true, "empty_rows": empty_rows})
 
 
@@ -63,6 +63,8 @@ def _lengths(random: np.random.Generator, shape: tuple[int, ...], up_to: int, ze
     drawn = random.integers(0 if zeros else 1, up_to + 1, shape)
     if drawn.size:
         drawn.flat[random.integers(drawn.size)] = up_to
+    if drawn.size > 1 and up_to > 1 and (drawn == up_to).all():  # else nothing would be cut off
+        drawn.flat[random.integers(drawn.size)] = random.integers(1, up_to)
     return drawn
 
 
@@ -71,6 +73,8 @@ def _masks(random: np.random.Generator, shape: tuple[int, ...], true: float, emp
     if not empty_rows and drawn.size:
         rows = drawn.reshape(-1, shape[-1] if shape else 1)
         rows[np.arange(len(rows)), random.integers(rows.shape[1], size=len(rows))] = True
+        if true < 1.0 and rows.shape[1] > 1 and rows.all():  # else nothing would be masked
+            rows.flat[random.integers(rows.size)] = False
     return drawn
 
 
