@@ -10,6 +10,7 @@ from sphinx.application import Sphinx
 
 from .api import filled
 from .drawings import Picture
+from .measured import write_measured
 from .parity_figures import ParityFigures
 from .six_ways import SixWays
 
@@ -50,4 +51,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("parity-figures", ParityFigures)
     app.add_directive("picture", Picture)
     app.connect("source-read", read_source)
+    app.connect("build-finished", write_measured)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -80,3 +80,10 @@ def test_a_page_opens_from_a_folder_too(built, visit):
 def test_without_script_all_six_are_there(address, visit):
     shown = opened(address, visit, "six_ways/loss", java_script_enabled=False)
     assert shown.locator(".six-panel:visible").count() == 6
+
+
+def test_the_front_page_leads_to_every_measured_cell(address, visit):
+    shown = opened(address, visit, "index")
+    shown.get_by_text("Every cell of this matrix on one page").click()
+    shown.locator("#matrix .figure").first.wait_for()
+    assert shown.title() == "All that was judged holds. - transformer_mb"
