@@ -15,6 +15,7 @@ ROOMS = {
     "transformer_mb/checkpoint": (880, 7),
     "transformer_mb/cli": (3_336, 39),
     "transformer_mb/compare": (8_155, 83),
+    "transformer_mb/corpora": (1, 1),
     "transformer_mb/data": (3_089, 20),
     "transformer_mb/decoding": (1_453, 14),
     "transformer_mb/distributed": (657, 6),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..reports.output import tell
 from .options import option
@@ -93,22 +93,9 @@ def chosen_length_penalty(
     return LENGTH_PENALTY if given is None else given
 
 
-class Scored(Protocol):
-    """A Hypothesis, or ScoredIds."""
-
-    @property
-    def score(self) -> float: ...
-    @property
-    def log_probability(self) -> float: ...
-
-
 def hypotheses_asked_for(n_best: int | None, scores: bool) -> int | None:
     """Return how many of each line are printed with their scores; None where texts alone are."""
     return n_best or 1 if n_best or scores else None
-
-
-def scored_row(number: int, one: Scored, text: str) -> str:
-    return f"{number}\t{one.score:.6f}\t{one.log_probability:.6f}\t{text}"
 
 
 def as_one(folders: Sequence[Path], text: str) -> Any:

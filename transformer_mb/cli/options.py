@@ -77,6 +77,7 @@ Columns = Annotated[str | None, option("--columns", "Two column numbers of lines
 NumExamples = Annotated[int | None, option("--num-examples", "Read only the first N lines.", min=1)]
 Folder = Annotated[Path, argument("DIR", "A checkpoint folder.")]
 Folders = Annotated[list[Path], argument("DIR...", "A checkpoint folder; several translate as one, by their mean.")]
+SomeFolders = Annotated[list[Path] | None, argument("DIR...", "A checkpoint folder; several translate as one, by their mean.")]
 SourceFormat = Annotated[str | None, option("--from", "Format or family; else recognized.")]
 ModelSettings = Annotated[Path | None, option("--config", "JSON or TOML: what no weight file holds, such as num_heads.")]
 

@@ -10,6 +10,7 @@ import gzip
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from io import BufferedIOBase
 from itertools import islice
@@ -66,18 +67,19 @@ def open_file(name: str) -> BufferedIOBase:
     return open_to_read(name)
 
 
-def lines_of(path: Path, bad_lines: BadLines, opened: Open = open_file) -> Iterator[tuple[int, str | None]]:
-    """Numbered lines from 1, read as they are asked for; see ``decoded_lines``. Raises DataError."""
+@contextmanager
+def text_file(path: Path, opened: Open = open_file) -> Iterator[BinaryIO | BufferedIOBase]:
+    """The bytes of a plain text file, or of one that is gzipped, as the block reads them; raises DataError in its words."""
     name = fspath(path)
     if "\0" in name:
         raise DataError(f"The name of a file must have no NUL character, got {name!r}.")
     try:
         with opened(name) as stored:
             if not name.lower().endswith(".gz"):
-                yield from decoded_lines(stored, name, bad_lines)
+                yield stored
                 return
             with gzip.GzipFile(fileobj=stored, mode="rb") as file:
-                yield from decoded_lines(file, name, bad_lines)
+                yield file
     except FileNotFoundError:
         raise DataError(f"There is no file {name}.") from None
     except IsADirectoryError:
@@ -91,13 +93,22 @@ def lines_of(path: Path, bad_lines: BadLines, opened: Open = open_file) -> Itera
         raise DataError(f"{name} cannot be read: {error.strerror or error}.") from None
 
 
-def decoded_lines(file: BinaryIO | BufferedIOBase, name: str, bad_lines: BadLines) -> Iterator[tuple[int, str | None]]:
-    """Numbered lines from 1 without their ends and without byte-order marks, which ``cat`` leaves at other lines too.
+def lines_of(path: Path, bad_lines: BadLines, opened: Open = open_file) -> Iterator[tuple[int, str | None]]:
+    """Numbered lines from 1, read as they are asked for; see ``decoded_lines``. Raises DataError."""
+    with text_file(path, opened) as file:
+        yield from decoded_lines(file, fspath(path), bad_lines)
 
-    One that is no UTF-8 or has no end is None where bad lines are dropped; else it raises DataError.
+
+def decoded_lines(
+    file: BinaryIO | BufferedIOBase, name: str, bad_lines: BadLines, first: int = 1
+) -> Iterator[tuple[int, str | None]]:
+    """Numbered lines without their ends and without byte-order marks, which ``cat`` leaves at other lines too.
+
+    One that is no UTF-8 or has no end is None where bad lines are dropped; else it raises DataError. ``first``: the number
+    of the first of them in the file of this name.
     """
     offset = 0
-    for number, raw in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), start=1):
+    for number, raw in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), start=first):
         if number == 1:
             _check_beginning(raw, name)
         offset += len(raw)

@@ -61,6 +61,7 @@ class TextModel:
         self.config = shared_config([one.config for one in self.models])
         self.replace_unknown = replace_unknown
         self.unended = 0  # translations so far that stopped at their limit, without <eos>
+        self.generated = 0  # tokens of all translations so far, without <eos>
         self.on_long: Callable[[int, int], None] = lambda number, count: None
         self.source_vocabulary = source_vocabulary
         self.target_vocabulary = target_vocabulary

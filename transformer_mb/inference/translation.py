@@ -53,7 +53,7 @@ class Translator(TextModel):
                 return self.backend.generate(self.model, batch.source, batch.source_valid_lens, published(self, alone=True))
             limits = self._steps(batch, numbers, search)
             found = searched((self.model, batch.source, batch.source_valid_lens, limits), numbers)
-            self.unended += sum(len(ids) == limit for ids, limit in zip(found, limits, strict=True))
+            self.unended += sum(len(ids) == int(limit) for ids, limit in zip(found, limits, strict=True))
             return found
 
         def searched(inputs: tuple[Any, Any, Any, Any], numbers: Sequence[int]) -> list[list[int]]:
@@ -120,7 +120,7 @@ class Translator(TextModel):
             line, prefix, tokens = listed[number], search.given_to(number), self.target_vocabulary.tokens
             return [Hypothesis(self._text(line, one.ids, prefix), tokens(one.ids), *one[1:]) for one in found]
 
-        found = self._each(listed, search.first, beam, decode, scored, [NOTHING])
+        found = self._each(listed, search.first, beam, decode, scored, [NOTHING], lambda found: len(found[0].ids))
         return found[0] if isinstance(lines, str) else found
 
     def score(self, pairs: Iterable[tuple[str, str]], first: int = 1) -> list[PairScore]:
@@ -142,6 +142,7 @@ class Translator(TextModel):
         decode: Callable[[SourceBatch, Sequence[int]], Sequence[Any]],
         describe: Callable[[Any, int], Result],
         empty: Result,
+        length: Callable[[Any], int] = len,
     ) -> list[Result]:
         """Return each line's result in the order of the lines, decoded in batches of similar length."""
         encoded = [self._encoded(line) for line in lines]
@@ -157,6 +158,7 @@ class Translator(TextModel):
             [encoded[number] for number in filled], self.source_vocabulary, size, max_len=self.config.max_len
         )
         decoded = [result for batch in batches for result in decode(batch, [filled[row] for row in batch.indices])]
+        self.generated += sum(map(length, decoded))
         results = [empty] * len(lines)
         for number, result in zip(filled, restore_order(batches, decoded), strict=True):
             results[number] = describe(result, number)

@@ -60,11 +60,11 @@ def matches(pattern: str, name: str) -> bool:
     return name == pattern or fnmatchcase(name, pattern.replace("[", "[[]"))
 
 
-def part_of(text: str) -> tuple[int, int]:
-    """``2/8`` as a pair. Raises ParityError for anything else."""
+def part_of(text: str, option: str = "--part") -> tuple[int, int]:
+    """``2/8`` as a pair. Raises ParityError, which names the option, for anything else."""
     number, _, count = text.partition("/")
     if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-        raise ParityError(f"--part must be K/N, the K-th of N parts, such as 2/8, got {text!r}.")
+        raise ParityError(f"{option} must be K/N, the K-th of N parts, such as 2/8, got {text!r}.")
     return int(number), int(count)
 
 

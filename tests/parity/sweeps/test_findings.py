@@ -124,7 +124,7 @@ WRONG = {
     "--seeds 0 --out DIR --address auto": "--address must come with --on ray",
     "--seeds 0 --out DIR --on slurm": "--on must be local or ray, got 'slurm'",
     "--seeds 0 --out DIR --seed 3 --every-case": "--seed, --every-case must be of a single run",
-    "--seeds 0 --out DIR --on ray --needs CPU=2": "--needs must be NAME=AMOUNT, above 0, and --jobs says how many CPUs",
+    "--seeds 0 --out DIR --on ray --needs CPU=2": "--needs must be NAME=AMOUNT, above 0, of anything but CPU",
     "--seeds 0 --out DIR --backends numpy --cases nonesuch": "'nonesuch' must match one of",
 }
 

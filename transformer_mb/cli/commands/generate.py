@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from .. import decoding_options, options
-from ..decoding_options import Drawing, chosen_length_penalty, hypotheses_asked_for, scored_row, tell_published
+from ..decoding_options import Drawing, chosen_length_penalty, hypotheses_asked_for, tell_published
 from ..options import option, with_groups
 from ..reporting import write_rows
 from ..streams import answered, chunk_size, numbered_chunks, standard_input
@@ -37,6 +37,7 @@ def command(
     from ...decoding.beam_search import check_search
     from ...errors import ConfigError
     from ...inference.generation import Generator
+    from ...inference.line_answers import scored_row
 
     kept = hypotheses_asked_for(n_best, scores)
     sampling = drawing.sampling(beam, kept is not None)

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
+
+import typer
 
 from ...reports.output import tell
-from .. import decoding_options, options
+from .. import corpora, decoding_options, options
 from ..decoding_options import (
     Drawing,
     as_one,
     chosen_length_penalty,
     hypotheses_asked_for,
-    scored_row,
     tell_long_lines,
     tell_published,
     tell_unended,
 )
 from ..options import option, with_groups
+from ..placing import Placing
 from ..reporting import tell_bad_lines
 from ..streams import answered, chunk_size, input_lines, numbered_chunks, rows_to
 
@@ -29,7 +31,7 @@ LINES = "lines to translate come by --input {path}, or on standard input, < {pat
 
 @with_groups
 def command(
-    folders: options.Folders,
+    folders: options.SomeFolders = None,
     source: Annotated[Path | None, option("--input", "Translate this file, else standard input.")] = None,
     output: Annotated[Path | None, option("--output", "Write here, else to standard output.")] = None,
     beam: decoding_options.Beam = 1,
@@ -40,6 +42,8 @@ def command(
     as_published: decoding_options.AsPublished = False,
     *,
     drawing: Drawing,
+    corpus: corpora.Corpora,
+    placing: Placing,
     prefix_file: Annotated[Path | None, option("--prefix-file", "What each translation begins with, line by line.")] = None,
     too_long: decoding_options.TooLong = "cut",
     bad_lines: options.BadLines = "stop",
@@ -61,16 +65,25 @@ def command(
     ] = None,
     force: options.Force = False,
 ) -> None:
-    """Translate standard input (or --input FILE), line by line, to standard output (or --output FILE)."""
+    """Translate standard input (or --input FILE), line by line, to standard output (or --output FILE); or --data in shards."""
     from ...data import BadLines
     from ...decoding.beam_search import check_search
     from ...decoding.coverage_penalty import check_coverage_penalty
     from ...errors import ConfigError
     from ...figures.attention_files import attention_file, check_attention_path
     from ...files.whole_file import check_result_file
-    from ...inference.search_options import LineOptions
+    from ...inference.line_answers import Search
     from ...inference.translation import Translator
+    from ...registry import requested_name
 
+    alone = {"input": source, "output": output, "prefix-file": prefix_file, "attention": attention}
+    corpus.check(placing, alone)
+    if corpus.collect is not None:
+        if folders:
+            raise ConfigError(f"--collect must be given without a checkpoint folder, got {folders[0]}.")
+        return corpora.collect(corpus.collect, output, force)
+    if not folders:
+        raise typer.BadParameter("a checkpoint folder was expected, got none.", param_hint="DIR...")
     seen = BadLines(bad_lines)
     check_attention_path(attention, force, never=(*folders, source, output, prefix_file))
     check_result_file(output, force, never=(*folders, source, prefix_file))
@@ -81,16 +94,15 @@ def command(
     penalty = chosen_length_penalty(length_penalty, beam, kept is not None, coverage_penalty, drawing.sample)
     check_search(beam, penalty, kept or 1)
     check_coverage_penalty(coverage_penalty)
-    translator = Translator.load(
-        as_one(folders, LINES),
-        backend,
-        device,
-        dtype,
-        batch_size=batch_size,
-        max_steps=max_steps,
-        too_long=too_long,
-        replace_unknown=replace_unknown,
-    )
+    search = Search(beam, penalty, kept, coverage_penalty, sampling, max_ratio, as_published)
+    loading: dict[str, Any] = {"backend": requested_name(backend), "device": device, "dtype": dtype, "batch_size": batch_size}
+    loading |= {"max_steps": max_steps, "too_long": too_long, "replace_unknown": replace_unknown}
+    translator = Translator.load(as_one(folders, LINES), **loading)
+    if corpus.wanted:
+        from ...corpora.shard import Task
+
+        del translator  # which has shown, before anything else, that the folders and the options can be
+        return corpora.translate_corpus(corpus, placing, Task(tuple(folders), loading, search, bad_lines))
     tell_long_lines(translator)
     tell_published(translator, as_published)
     count = 0
@@ -99,21 +111,7 @@ def command(
         def answer(first: int, chunk: list[tuple[str, str | None]]) -> list[str]:
             nonlocal count
             lines, prefixes = zip(*chunk, strict=True)
-            more = LineOptions(
-                coverage_penalty=coverage_penalty,
-                sample=sampling,
-                prefixes=None if prefix_file is None else prefixes,
-                max_ratio=max_ratio,
-                as_published=as_published,
-                first=first - 1,
-            )
-            if kept is None:
-                rows = texts = translator.translate(lines, beam, penalty, **more)
-            else:
-                found = translator.hypotheses(lines, beam, kept, penalty, **more)
-                texts = [hypotheses[0].text for hypotheses in found]
-                numbered = enumerate(found, start=first)
-                rows = [scored_row(number, one, one.text) for number, hypotheses in numbered for one in hypotheses]
+            rows, texts = search.answer(translator, lines, None if prefix_file is None else prefixes, first)
             write_attention(lines, texts)
             count += len(lines)
             return rows

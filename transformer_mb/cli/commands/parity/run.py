@@ -11,6 +11,7 @@ import typer
 from ....columns.ending import TIMEOUT
 from ... import options
 from ...options import option, with_groups
+from ...placing import Placing
 from .files import Files
 from .sweep import Sweeping
 
@@ -41,6 +42,7 @@ def command(
     timeout: Annotated[float, options.timeout("answer")] = TIMEOUT,
     jobs: Annotated[int | None, option("--jobs", "Backends at a time; default: one per core.", min=1)] = None,
     sweeping: Sweeping,
+    placing: Placing,
 ) -> None:
     """Measure every layer, gradient, step and token of every backend against the float64 reference.
 
@@ -67,13 +69,13 @@ def command(
     from .screen import Progress, show_outcome
     from .sweep import check_json, read_sweep, run_sweep, tell_findings
 
-    if sweeping.wanted:
+    if sweeping.wanted(placing):
         single: dict[str, Any] = {"--list": list_ids, "--seed": seed, "--part": part}
         single |= {"--junit": files.junit, "--report": files.report, "--dump": files.dump}
         chosen = {"--backends": backends, "--cases": cases, "--dtype": dtype, "--device": device, "--python": python}
         flags = {"--every-case": every_case, "--ssh": ssh, "--controls": controls, "--data": data, "--jobs": jobs}
         given = [option for option, value in [*single.items(), *chosen.items(), *flags.items()] if value]
-        sweeping.check(given, [*single, "--every-case"])
+        sweeping.check(placing, given, [*single, "--every-case"])
         check_json(files.json_file, force, (sweeping.out, sweeping.collect, data))
     if sweeping.collect is not None:
         return tell_findings(read_sweep(sweeping.collect, sweeping.seeds), files.json_file)
@@ -81,9 +83,9 @@ def command(
     patterns, chosen_part = "|".join(cases) if cases is not None else None, part_of(part) if part else WHOLE
     selection = Selection(dtypes, patterns, seed, controls, data, chosen_part)
     columns = parsed_columns(backends, dtypes, device or [], python or [], ssh or [])
-    if sweeping.wanted:
+    if sweeping.wanted(placing):
         require_execnet()
-        return tell_findings(run_sweep(sweeping, columns, selection, timeout, jobs), files.json_file)
+        return tell_findings(run_sweep(sweeping, placing, columns, selection, timeout, jobs), files.json_file)
     plan = plan_of(selection, columns)
     plan.check()
     if list_ids:

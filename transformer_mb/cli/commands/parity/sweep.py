@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,14 +14,13 @@ from ....printable import counted, printable
 from ....reports.output import Output, each_written
 from ....reports.table import matrix_console
 from ...options import option
+from ...placing import Placing, given_options, tell_line
 
 if TYPE_CHECKING:
     from ....columns.column import Column
     from ....parity.selection import Selection
     from ....parity.sweeping.findings import Findings
-    from ....units.running import Engine
 
-HERE, RAY = "local", "ray"
 SHOWN = 25  # failures and nearest results; --json has all
 
 
@@ -34,47 +31,31 @@ class Sweeping:
     seeds: Annotated[str | None, option("--seeds", "Run once for each of 0-49, or of 0,3,7-9, into --out.")] = None
     out: Annotated[Path | None, option("--out", "A folder for --seeds, a file per run; what it holds is not run again.")] = None
     collect: Annotated[Path | None, option("--collect", "Run nothing; tell what such a folder holds, --seeds at least.")] = None
-    on: Annotated[str, option("--on", "Where the runs of --seeds are done.", metavar="local|ray")] = HERE
-    address: Annotated[str | None, option("--address", "A running Ray cluster, HOST:PORT or auto; else one is started.")] = None
-    needs: Annotated[
-        list[str] | None,
-        option("--needs", "Of a node, for --on ray: GPU=1, memory=BYTES, or NAME=AMOUNT of a resource of your cluster."),
-    ] = None
-    without_token: Annotated[
-        bool, option("--without-token", "Take a Ray cluster on which whoever reaches it runs any program.")
-    ] = False
 
-    @property
-    def wanted(self) -> bool:
-        return self != Sweeping()
+    def wanted(self, placing: Placing) -> bool:
+        return self != Sweeping() or placing != Placing()
 
-    def check(self, given: Sequence[str], only_here: Sequence[str]) -> None:
+    def check(self, placing: Placing, given: Sequence[str], only_here: Sequence[str]) -> None:
         """Refuse options that do not go together.
 
         Args:
             given: options of a single run that were given. only_here: those of them that a sweep has no place for.
-        Raises: ParityError.
+        Raises: ParityError, UnitsError.
         """
         from ....errors import ParityError
 
+        own = [*given_options(self), *given_options(placing)]
         if self.collect is not None:
-            if others := [*given, *self._named("out", "on", "address", "needs", "without_token")]:
+            if others := [*given, *(one for one in own if one not in ("--collect", "--seeds"))]:
                 raise ParityError(f"--collect must come with --seeds, --json and --force alone, got {', '.join(others)}.")
             if not self.collect.is_dir():
                 raise ParityError(f"--collect must be the folder of a sweep, got {self.collect}, which is no folder.")
             return
         if self.seeds is None or self.out is None:
-            raise ParityError(f"A sweep needs --seeds and --out, got {', '.join(self._named(*vars(self)))}.")
-        if self.on not in (HERE, RAY):
-            raise ParityError(f"--on must be {HERE} or {RAY}, got {self.on!r}.")
-        if self.on == HERE and (rays := self._named("address", "needs", "without_token")):
-            raise ParityError(f"{', '.join(rays)} must come with --on {RAY}.")
+            raise ParityError(f"A sweep needs --seeds and --out, got {', '.join(own)}.")
+        placing.check()
         if alone := [option for option in given if option in only_here]:
             raise ParityError(f"{', '.join(alone)} must be of a single run, got --seeds {self.seeds} beside it.")
-
-    def _named(self, *names: str) -> list[str]:
-        nothing = vars(Sweeping())
-        return [f"--{name.replace('_', '-')}" for name in names if vars(self)[name] != nothing[name]]
 
 
 def seeds_of(text: str) -> list[int]:
@@ -116,13 +97,15 @@ def read_sweep(folder: Path, seeds: str | None) -> Findings:
     return findings
 
 
-def run_sweep(asked: Sweeping, columns: Sequence[Column], selection: Selection, timeout: float, jobs: int | None) -> Findings:
+def run_sweep(
+    asked: Sweeping, placing: Placing, columns: Sequence[Column], selection: Selection, timeout: float, jobs: int | None
+) -> Findings:
     """Run what ``--out`` does not hold yet, and read it all."""
     from ....files.whole_file import check_writable
     from ....parity.matrix import plan_of
     from ....parity.sweeping.folder import SweepFolder
     from ....parity.sweeping.sweep import found_in, run_missing
-    from ....parity.sweeping.unit import units_of
+    from ....parity.sweeping.unit import answered, units_of
     from ....units.running import missing
     from ...reporting import ended_cleanly
 
@@ -130,42 +113,14 @@ def run_sweep(asked: Sweeping, columns: Sequence[Column], selection: Selection, 
     check_writable(asked.out / "units" / "a file")
     folder, units = SweepFolder(asked.out), units_of(selection, columns, seeds_of(asked.seeds), timeout)
     new = missing(units, folder)
-    _tell(f"{counted(len(units), 'unit')}, {len(units) - len(new)} of them in {asked.out} already")
+    tell_line(f"{counted(len(units), 'unit')}, {len(units) - len(new)} of them in {asked.out} already")
     unable: dict[str, str] = {}
     if new:
         if selection.cases is not None:
             plan_of(new[0].selection, columns).check()
-        with ended_cleanly(), _engine(asked, columns, jobs) as engine:
-            unable = run_missing(units, folder, engine, _tell)
+        with ended_cleanly(), placing.engine(answered, any(column.on_gpu for column in columns), jobs) as engine:
+            unable = run_missing(units, folder, engine, tell_line)
     return found_in(units, folder, unable)
-
-
-def _engine(asked: Sweeping, columns: Sequence[Column], jobs: int | None) -> AbstractContextManager[Engine]:
-    if asked.on == HERE:
-        from ....parity.sweeping.sweep import in_turn
-
-        return nullcontext(in_turn(jobs))
-    from ....parity.sweeping.unit import answered
-    from ....units.on_ray import on_ray
-
-    return on_ray(answered, asked.address, _needs(asked.needs or (), columns), jobs, asked.without_token)
-
-
-def _needs(given: Sequence[str], columns: Sequence[Column]) -> dict[str, float]:
-    """Return amounts by resource; a GPU for columns that compute on one, unless more or fewer are asked for."""
-    from ....errors import ParityError
-
-    needs: dict[str, float] = {"GPU": 1.0} if any(column.on_gpu for column in columns) else {}
-    for one in given:
-        match = re.fullmatch(r"\s*(.+?)\s*=\s*(\d*\.?\d+(?:e[+-]?\d+)?)\s*", one)
-        if match is None or match[1] == "CPU" or not float(match[2]):
-            raise ParityError(f"--needs must be NAME=AMOUNT, above 0, and --jobs says how many CPUs, got {one!r}.")
-        needs[match[1]] = float(match[2])
-    return needs
-
-
-def _tell(line: str) -> None:
-    print(printable(line), file=sys.stderr, flush=True)
 
 
 def tell_findings(findings: Findings, json_file: Path | None) -> None:
