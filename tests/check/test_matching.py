@@ -87,7 +87,21 @@ def test_a_candidate_that_computes_something_else_is_not_said_to_agree():
         return Agreement(0.5, {"norm1": 0.0, "attn": 0.3, "norm2": 0.4})
 
     found = propose(HERE, renamed(PARTS)[0], ("torch", "torch"), respond)
-    assert not found.agreed and found.first == "attn" and "differ first in attn" in str(found)
+    assert not found.agreed and found.first == "attn" and "differ by 5.0e-01, first in attn" in str(found)
+
+
+def test_an_order_is_found_though_the_candidate_has_a_mistake_of_another_kind():
+    """A wrong epsilon moves the answer by 1e-4, another order by about 1."""
+    there, candidate = renamed(("m2", "m0", "m1", "o"))
+
+    def wrong(weights):
+        return {path: value * (1 + 1e-4) for path, value in candidate(weights).items()}
+
+    found = propose(HERE, there, ("torch", "torch"), responding(there, wrong, ("norm1", "attn", "norm2")))
+    assert not found.agreed and 1e-5 < found.error < 1e-2
+    assert [found.entries[f"attn.{part}_proj.weight"].names for part in PARTS] == [
+        (f"attn.{name}.kernel",) for name in ("m2", "m0", "m1", "o")
+    ]
 
 
 def test_tensors_that_fit_nothing_are_listed():

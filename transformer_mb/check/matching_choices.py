@@ -14,6 +14,7 @@ from .matching_names import likeness, parted, place, words
 from .matching_shapes import AS_IS, Arrangement, arrangements
 from .weight_map import Expression, Shapes, stack, weight
 
+WIDEST = 80
 MOST_ORDERS = 6  # of three tensors that no name tells apart
 CLEARLY = 0.04  # by how much names must be less alike, taken together, for another order not to be tried
 OUT_FIRST = ("torch", "gluon")  # whose linear layers hold [out, in]
@@ -43,11 +44,17 @@ class Entry:
     def source(self) -> str:
         """Return the Python that makes it."""
         parts = [self.arranged.source(name) for name in self.names]
-        text = parts[0] if len(parts) == 1 else f"check.stack({', '.join(parts)}{f', axis={self.axis}' * bool(self.axis)})"
+        text = parts[0] if len(parts) == 1 else _stacked([*parts, *([f"axis={self.axis}"] if self.axis else [])])
         if self.part is None:
             return text
         plain = f"check.weight({text})" if text.startswith('"') and not text.endswith('.T"') else text
         return f"{plain}[{':, ' * self.axis}{self.part[0]}:{self.part[1]}]"
+
+
+def _stacked(arguments: list[str]) -> str:
+    """Return the call that joins, on several lines where one would be long."""
+    line = f"check.stack({', '.join(arguments)})"
+    return line if len(line) <= WIDEST else "check.stack(\n" + "".join(f"        {one},\n" for one in arguments) + "    )"
 
 
 Entries = dict[str, Entry]

@@ -57,6 +57,13 @@ class Convolutions(nn.Module):
         return {"strided": self.strided(x), "dilated": self.dilated(x), "grouped": self.grouped(x)}
 
 
+class GroupNorm(nn.GroupNorm):
+    """``torch.nn.GroupNorm`` of the last axis, in three groups. x [B, T, D] -> [B, T, D]."""
+
+    def forward(self, x):
+        return super().forward(x.transpose(1, 2)).transpose(1, 2)
+
+
 class Norms(nn.Module):
     """PyTorch's norms. x [B, T, 12] -> their outputs by name, and what batch norm remembers of the batch.
 
@@ -67,7 +74,7 @@ class Norms(nn.Module):
         super().__init__()
         self.layer = nn.LayerNorm(size)
         self.root = nn.RMSNorm(size, eps=1e-6)
-        self.group = nn.GroupNorm(3, size)
+        self.group = GroupNorm(3, size)
         self.batch = nn.BatchNorm1d(size, track_running_stats=False)
 
     def forward(self, x):
@@ -77,7 +84,7 @@ class Norms(nn.Module):
         return {
             "layer": self.layer(x),
             "root": self.root(x),
-            "group": self.group(x.transpose(1, 2)).transpose(1, 2),
+            "group": self.group(x),
             "batch": self.batch(rows).reshape(x.shape),
             "remembered": (mean, variance),
         }
