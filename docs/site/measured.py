@@ -11,7 +11,16 @@ from transformer_mb.reports.page import write_page
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 FOLDER = "measured"  # of the site; index.md links to it
-RECORDS = ("parity_cpu.json", "behaviours.json", "effects.json", "runs.json", "speed.json", "curves.json", "attention.jsonl")
+RECORDS = (
+    "parity_cpu.json",
+    "behaviours.json",
+    "effects.json",
+    "runs.json",
+    "losses.json",
+    "speed.json",
+    "curves.json",
+    "attention.jsonl",
+)
 
 
 def write_measured(app: Sphinx, error: Exception | None) -> None:

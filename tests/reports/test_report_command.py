@@ -112,6 +112,22 @@ def test_a_damaged_record_is_refused_with_what_is_wrong_in_it(fails, tmp_path):
     assert "the weights of line 1 must be [layers, heads, 1, 4]" in fails("report", tmp_path / "lines.jsonl", "--out", tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda curves: curves["losses"]["torch"][3].pop(), "the curves of torch must have a loss for each of 60 steps"),
+        (lambda curves: curves["losses"]["jax"].clear(), "the curves of jax must have a loss"),
+        (lambda curves: curves["losses"]["jax"][0].__setitem__(0, "1"), "the curves of jax must hold numbers"),
+        (lambda curves: curves.update(steps="60"), "steps of curves must be a list"),
+    ],
+)
+def test_damaged_curves_are_refused(damage, words, fails, tmp_path):
+    content = json.loads((RESULTS / "losses.json").read_text())
+    damage(content["curves"])
+    (tmp_path / "losses.json").write_text(json.dumps(content))
+    assert words in fails("report", tmp_path / "losses.json", "--out", tmp_path / "out")
+
+
 def test_an_earlier_page_is_replaced_with_force_alone(cli, fails, tmp_path):
     lines = tmp_path / "attention.jsonl"
     lines.write_text(json.dumps(ATTENTION))
@@ -145,6 +161,6 @@ def test_compare_behaviours_and_parity_write_what_report_makes_of_their_files(cl
         assert (place / "index.html").read_text() == (tmp_path / f"{name} again" / "index.html").read_text()
 
 
-@pytest.mark.parametrize("name", [*COMMITTED, "versions_jax"])
+@pytest.mark.parametrize("name", [*COMMITTED, "versions_jax", "losses"])
 def test_each_committed_record_makes_a_page_by_itself(name, cli, tmp_path):
     assert cli("report", RESULTS / f"{name}.json", "--out", tmp_path / "out").status == 0

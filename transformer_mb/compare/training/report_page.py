@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypedDict
 
+from ...files.typed_record import check_record
 from ...printable import counted
 from ...reports.page import Section
 from ...reports.page.tables import tables_section
@@ -15,10 +16,45 @@ from .runs_page import left_out, sentences
 from .verdicts import DIFFERENT, SAME
 
 
+class Curves(TypedDict):
+    """The losses of some steps, by column a list per seed, as ``Comparison.curves`` gives them."""
+
+    steps: list[int]
+    losses: dict[str, list[list[float]]]
+
+
 def section(content: Any) -> Section:
     """Return the tab of what ``compare runs --json`` wrote. Raises as ``comparison_of`` for a record that is none."""
-    curves = content.get("curves", {}) if isinstance(content, dict) else {}
-    return section_of(comparison_of(content), curves)
+    found = comparison_of(content)
+    return section_of(found, _curves(content) if content.get("curves") else {})
+
+
+def losses_section(content: Any) -> Section:
+    """Return the tab of curves alone, such as benchmarks/results/losses.json. Raises ValueError or KeyError for none."""
+    curves, job = _curves(content), content["job"]
+    seeds = {len(runs) for runs in curves["losses"].values()}
+    return Section(
+        kind="losses",
+        title="Losses",
+        sentence=f"The same training on {len(curves['losses'])} backends: {max(seeds)} seeds of {job['steps']} steps each.",
+        facts={
+            "Job": f"{job['name']}, {job['pairs']:,} pairs",
+            "Versions": ", ".join(map(" ".join, content["versions"].items())),
+        },
+        data={"curves": curves},
+    )
+
+
+def _curves(content: Any) -> Curves:
+    """Return the curves of a record. Raises ValueError for others than a loss, or null, for each step of each run."""
+    curves = content["curves"]
+    check_record(Curves, {**curves, "losses": {}} if isinstance(curves, dict) else curves, "curves", others=True)
+    for column, runs in curves["losses"].items():
+        if not runs or any(len(run) != len(curves["steps"]) for run in runs):
+            raise ValueError(f"the curves of {column} must have a loss for each of {len(curves['steps'])} steps")
+        if any(not isinstance(loss, float | int | None) for run in runs for loss in run):
+            raise ValueError(f"the curves of {column} must hold numbers")
+    return Curves(steps=curves["steps"], losses=curves["losses"])
 
 
 def section_of(found: Comparison, curves: Mapping[str, Any]) -> Section:

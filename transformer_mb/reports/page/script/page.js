@@ -1,6 +1,6 @@
 // Tabs, addresses and the data: inflated once, each tab drawn when it is first shown.
 
-const DRAW = { matrix: drawMatrix, behaviours: drawBehaviours, runs: drawRuns, speed: drawSpeed, costs: drawCosts, attention: drawAttention, tables: drawTables, check: drawCheck, checks: drawChecks };
+const DRAW = { matrix: drawMatrix, behaviours: drawBehaviours, runs: drawRuns, losses: drawLosses, speed: drawSpeed, costs: drawCosts, attention: drawAttention, tables: drawTables, check: drawCheck, checks: drawChecks };
 
 async function inflated(text) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));

@@ -23,6 +23,10 @@ function lossCurves({ steps, losses }) {
       make("figcaption", {}, "A thin line per seed, a thick one for the median of the seeds. Dashes of different lengths show through where backends lie on each other.")));
 }
 
+function drawLosses(section, content) {
+  content.append(lossCurves(section.data.curves));
+}
+
 function verdictTable(metric, lines, reference, margin) {
   const unit = lines.find((line) => line.unit !== null);
   const far = Math.max(2 * margin, ...lines.flatMap((line) => [line.low, line.high, line.difference].filter((one) => one !== null).map(Math.abs)));
