@@ -13,8 +13,8 @@ ROOMS = {
     "transformer_mb": (3_946, 37),
     "transformer_mb/check": (5_807, 43),
     "transformer_mb/checkpoint": (880, 7),
-    "transformer_mb/cli": (3_481, 41),
-    "transformer_mb/compare": (8_155, 83),
+    "transformer_mb/cli": (3_483, 41),
+    "transformer_mb/compare": (8_191, 83),
     "transformer_mb/corpora": (364, 5),
     "transformer_mb/data": (3_100, 20),
     "transformer_mb/decoding": (1_453, 14),
@@ -57,14 +57,14 @@ ROOMS = {
     "tests/porting": (10_010, 72),
     "tests/pytest_plugin": (130, 1),
     "tests/reference": (672, 5),
-    "tests/reports": (547, 5),
+    "tests/reports": (563, 5),
     "tests/site": (531, 8),
     "tests/tools": (336, 3),
     "tools": (2_677, 22),
     "benchmarks": (3_260, 41),
     "examples": (947, 11),
     "docs": (775, 11),
-    "docs/site": (1_300, 16),
+    "docs/site": (1_309, 16),
 }
 PACKAGE = ("transformer_mb", "backends")
 SUITE = "transformer_mb/conformance"
