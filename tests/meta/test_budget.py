@@ -31,6 +31,7 @@ ROOMS = {
     "transformer_mb/conformance": (3_931, 38),
     "transformer_mb/pytest_plugin": (290, 4),
     "transformer_mb/skeleton": (306, 3),
+    "examples/mlx_backend": (1, 1),
     "examples/autograd_backend": (1_334, 17),
     "transformer_mb/reports": (688, 11),
     "transformer_mb/units": (421, 5),

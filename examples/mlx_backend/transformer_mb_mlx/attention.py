@@ -1,0 +1,134 @@
+"""Masks, scaled dot-product attention and multi-head attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import mlx.core as mx
+import numpy
+
+from transformer_mb.attention_weights import WeightsOfHeads
+from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
+from transformer_mb.config import check_heads, check_sizes
+from transformer_mb.layer_options import AttentionOptions
+from transformer_mb.masks import causal_mask
+
+from .dropout import Dropout
+from .framework import Linear, Module, filled
+from .given import attention_mask, features, floats, lengths
+
+
+def sequence_mask(X: Any, valid_len: Any, value: float = 0) -> Any:
+    check_rank("X", X, "[B, S, ...]", *range(2, 9))
+    valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1])
+    inside = numpy.arange(X.shape[1]) < valid_len[:, None]
+    return filled(X, inside.reshape(inside.shape + (1,) * (X.ndim - 2)), value)
+
+
+def masked_softmax(X: Any, valid_lens: Any = None, mask: Any = None) -> Any:
+    check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
+    floats("X", X)
+    return _softmax_where(X, _allowed(X.shape, valid_lens, mask, causal=False))
+
+
+def transpose_qkv(X: Any, num_heads: int) -> Any:
+    check_unparted(X, num_heads)
+    return mx.swapaxes(mx.reshape(X, (*X.shape[:-1], num_heads, -1)), 1, 2)  # [B, T, D] -> [B, H, T, D/H]
+
+
+def transpose_output(X: Any, num_heads: int) -> Any:
+    check_parted(X, num_heads)
+    X = mx.swapaxes(mx.reshape(X, (-1, num_heads, *X.shape[-2:])), 1, 2)
+    return mx.reshape(X, (*X.shape[:2], -1))  # [B, H, T, D/H] -> [B, T, D]
+
+
+def _softmax_where(scores: Any, allowed: numpy.ndarray | None) -> Any:
+    if allowed is not None:
+        scores = filled(scores, allowed, -1e30)
+    weights = mx.exp(scores - mx.stop_gradient(scores).max(axis=-1, keepdims=True))
+    if allowed is not None:
+        weights = filled(weights, allowed, 0.0)
+    total = mx.sum(weights, axis=-1, keepdims=True)
+    return weights / (total + (mx.stop_gradient(total) == 0.0).astype(total.dtype))  # a row without any key stays zero
+
+
+def length_mask(valid_lens: Any, shape: Sequence[int]) -> numpy.ndarray:
+    """True at the keys within ``valid_lens`` [B] or [B, T], broadcastable to scores of the given shape."""
+    B, T, S = shape[0], *shape[-2:]
+    lens = lengths("valid_lens", valid_lens, [(B,), (B, T)], S)
+    return numpy.arange(S) < lens.reshape(B, *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, S]
+
+
+def _allowed(shape: Sequence[int], valid_lens: Any, mask: Any, causal: bool) -> numpy.ndarray | None:
+    """The AND of all three masks, broadcastable to scores of the given shape; None when nothing is masked."""
+    masks = [] if mask is None else [attention_mask(mask, shape)]
+    masks += [] if valid_lens is None else [length_mask(valid_lens, shape)]
+    masks += [causal_mask(*shape[-2:])] if causal and shape[-2] > 1 else []
+    allowed = masks[0] if masks else None
+    for other in masks[1:]:
+        allowed = allowed & other
+    return allowed
+
+
+class DotProductAttention(Module):
+    def __init__(self, dropout: float):
+        self.dropout = Dropout(dropout)
+        self.attention_weights: Any = None
+
+    def forward(
+        self,
+        queries: Any,
+        keys: Any,
+        values: Any,
+        valid_lens: Any = None,
+        *,
+        mask: Any = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> Any:
+        check_attention(queries, keys, values)
+        floats("queries", queries)
+        floats("keys", keys, queries, "queries")
+        floats("values", values, queries, "queries")
+        scores = mx.matmul(queries, mx.swapaxes(keys, -2, -1)) * (1.0 / math.sqrt(queries.shape[-1]))
+        weights = _softmax_where(scores, _allowed(scores.shape, valid_lens, mask, causal))
+        self.attention_weights = mx.stop_gradient(weights) if need_weights else None
+        return mx.matmul(self.dropout(weights), values)
+
+
+class MultiHeadAttention(WeightsOfHeads, Module):
+    def __init__(
+        self,
+        key_size: int,
+        query_size: int,
+        value_size: int,
+        num_hiddens: int,
+        num_heads: int,
+        dropout: float,
+        use_bias: bool = False,
+    ):
+        check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
+        check_heads(num_hiddens, num_heads)
+        self.num_heads = num_heads
+        self.attention = DotProductAttention(dropout)
+        self.W_q = Linear(query_size, num_hiddens, bias=use_bias)
+        self.W_k = Linear(key_size, num_hiddens, bias=use_bias)
+        self.W_v = Linear(value_size, num_hiddens, bias=use_bias)
+        self.W_o = Linear(num_hiddens, num_hiddens, bias=use_bias)
+
+    def project_keys_values(self, keys: Any, values: Any) -> tuple[Any, Any]:
+        features("keys", keys, self.W_k)
+        features("values", values, self.W_v)
+        return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+
+    def attend(self, queries: Any, keys: Any, values: Any, valid_lens: Any = None, **options: Unpack[AttentionOptions]) -> Any:
+        features("queries", queries, self.W_q)
+        queries = transpose_qkv(self.W_q(queries), self.num_heads)
+        return self.W_o(transpose_output(self.attention(queries, keys, values, valid_lens, **options), self.num_heads))
+
+    def forward(self, queries: Any, keys: Any, values: Any, valid_lens: Any = None, **options: Unpack[AttentionOptions]) -> Any:
+        if len(keys.shape) == 3:  # else they come from a cache
+            keys, values = self.project_keys_values(keys, values)
+        return self.attend(queries, keys, values, valid_lens, **options)
