@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+import jupytext
 from sphinx.application import Sphinx
 
 from .api import filled
@@ -28,6 +29,10 @@ def read_source(app: Sphinx, name: str, source: list[str]) -> None:
         source[0] = here.read_text(encoding="utf-8")
     page = ROOT / "docs" / f"{name}.md"
     source[0] = filled(source[0])
+    folder, _, stem = name.rpartition("/")
+    if folder == "notebooks" and stem != "index":
+        link = f'<a href="{stem}.ipynb" download>As a Jupyter notebook</a>'
+        source[0] = re.sub(r"^(# .+)$", rf"\1\n\n{link}", source[0], count=1, flags=re.MULTILINE)
     source[0] = LINK.sub(lambda found: _link(found, here.parent, page.parent), source[0])
 
 
@@ -45,6 +50,15 @@ def _link(found: re.Match[str], here: Path, page: Path) -> str:
     return f"{picture}[{text}]({os.path.relpath(there, page)}{anchor})"
 
 
+def write_notebooks(app: Sphinx, error: Exception | None) -> None:
+    """Write each notebook beside its page as Jupyter has it, for the link that ``read_source`` puts under its title."""
+    for page in sorted(path for path in (ROOT / "docs" / "notebooks").glob("*.md") if path.stem != "index"):
+        if error is None and app.builder.format == "html":
+            there = Path(app.outdir) / "notebooks" / f"{page.stem}.ipynb"
+            there.parent.mkdir(exist_ok=True)
+            jupytext.write(jupytext.read(page, fmt="md:myst"), there)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register what the pages use."""
     app.add_directive("six-ways", SixWays)
@@ -52,4 +66,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("picture", Picture)
     app.connect("source-read", read_source)
     app.connect("build-finished", write_measured)
+    app.connect("build-finished", write_notebooks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
