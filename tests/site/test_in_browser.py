@@ -12,6 +12,7 @@ def opened(address, visit, page, **options):
     return visit(f"{address}/{page}.html", within=address, **options)
 
 
+@pytest.mark.long(but=5)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_has_no_serious_finding(address, visit, page, scheme):
@@ -24,6 +25,7 @@ def test_a_page_fits_a_phone(address, visit, page):
     assert overflows(opened(address, visit, page, size="phone")) <= 0
 
 
+@pytest.mark.long(but=3)
 @pytest.mark.parametrize("page", SIX_WAYS, ids=lambda page: page.stem)
 def test_two_implementations_stand_side_by_side(address, visit, page):
     shown = opened(address, visit, f"six_ways/{page.stem}")

@@ -25,7 +25,7 @@ def execute(notebook, folder):
     return notebook
 
 
-@pytest.mark.long(but=2)
+@pytest.mark.long(but=1)  # `make docs` runs them all
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_no_command_in_it_fails_unsaid(path, tmp_path, commands):
     notebook = execute(jupytext.read(path, fmt="md:myst"), tmp_path)
