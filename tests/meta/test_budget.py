@@ -44,7 +44,7 @@ ROOMS = {
     "backends/tensorflow": (2_442, 21),
     "backends/torch": (2_395, 29),
     "tests": (676, 8),
-    "tests/check": (2_736, 41),
+    "tests/check": (2_737, 41),
     "tests/cli": (2_993, 19),
     "tests/compare": (2_171, 21),
     "tests/core": (7_604, 41),
