@@ -52,6 +52,14 @@ def test_of_modules_inside_each_other_those_are_paired_that_do_the_same(referenc
     assert [pair[:2] for pair in pairs] == [expected, ("", "")]
 
 
+def test_what_the_whole_returns_is_paired_by_its_place_and_not_by_what_it_is():
+    """Two outputs that change places are a mistake of the layer, whose values are all right."""
+    reference = passed(("", "out", 0, X), ("", "out", 1, Y))
+    candidate = passed(("", "out", 0, Y), ("", "out", 1, X))
+    found = paired_sites(Pair("", "", 0), "out", reference, candidate)
+    assert [(one.reference[0][3], one.candidate[0][3]) for one in found] == [(0, 0), (1, 1)]
+
+
 def test_what_is_given_three_times_is_fed_three_times_though_it_is_far_off():
     """Attention is given one array as queries, keys and values; where it is the wrong one, all three are put right."""
     reference = passed(*(("attn", "in", n, X) for n in range(3)))

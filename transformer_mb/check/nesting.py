@@ -43,8 +43,8 @@ def part(tree: Any, path: list[str | int]) -> Any:
 
 
 def _items(tree: Any) -> list[tuple[Any, Any]] | None:
-    if isinstance(tree, Mapping):
-        return list(tree.items())
+    if isinstance(tree, Mapping):  # in an order that both sides have, whichever way each was filled
+        return sorted(tree.items(), key=lambda item: str(item[0]))
     if isinstance(tree, list | tuple):
         names = getattr(tree, "_fields", None) or range(len(tree))
         return list(zip(names, tree, strict=True))

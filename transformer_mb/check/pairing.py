@@ -129,6 +129,8 @@ def paired_sites(pair: Pair, way: str, reference: Passed, candidate: Passed) -> 
     """Pair what enters or leaves two modules: what is nearly equal first, then what has the same shape in order."""
     theirs = _sites(reference.values, pair.reference, pair.number, way)
     ours = _sites(candidate.values, pair.candidate, pair.number, way)
+    if way == "out" and not pair.reference:  # what the whole returns has its place there
+        return [Same(pair, way, (one,), (site,)) for one, site in zip(theirs, ours, strict=False)]
     groups: list[list[Site]] = []
     for site in theirs:
         alike = next((group for group in groups if _equal(reference.values[site], reference.values[group[0]])), None)
