@@ -98,9 +98,7 @@ def test_it_has_all_that_the_written_package_asks_for(name):
     sources = ROOT / "examples" / f"{name}_backend" / f"transformer_mb_{name}"
     for path, text in files(name).items():
         if path.endswith(".py") and "framework" not in path:
-            missing = {one.lower() for one in defined(text)} - {
-                one.lower() for one in defined((sources / Path(path).name).read_text())
-            }
+            missing = defined(text) - defined((sources / Path(path).name).read_text())
             assert missing <= {"positionalencoding.p", "beamdecoder._suppress"}, path  # which are attributes there
 
 
