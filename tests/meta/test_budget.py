@@ -50,7 +50,7 @@ ROOMS = {
     "tests/core": (7_604, 41),
     "tests/distributed": (1_639, 21),
     "tests/errata": (180, 3),
-    "tests/examples": (595, 9),
+    "tests/examples": (593, 9),
     "tests/judge": (524, 4),
     "tests/meta": (1_627, 25),
     "tests/native": (4_522, 34),
