@@ -1,4 +1,4 @@
-"""A folder as a stranger has it: a BART with tokenizer and generation_config.json, all saved by transformers, and its answers."""
+"""A folder as a stranger has it: a BART with tokenizer and generation_config.json, saved by transformers, and its answers."""
 
 from pathlib import Path
 
