@@ -32,6 +32,12 @@ class Ensemble:
         mean[np.any([one == -np.inf for one in each], axis=0)] = 0.0
         return np.asarray(mean)
 
+    def logits(self, tokens: np.ndarray) -> np.ndarray:
+        """Logarithms of the mean of the models' probabilities, of all tokens."""
+        each = [session.logits(tokens).astype(np.float64) for session in self.sessions]
+        powers = [np.exp(one - one.max(axis=-1, keepdims=True)) for one in each]
+        return np.asarray(np.log(np.mean([one / one.sum(axis=-1, keepdims=True) for one in powers], axis=0)))
+
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         mean = self._mean(tokens)
 

@@ -131,7 +131,7 @@ def published(model: Any, alone: bool) -> GenerationConfig:
             "beam, penalties, prefixes, sampling and scores, got some."
         )
     steps = model.max_steps
-    return model.generation if steps is None else replace(model.generation, max_new_tokens=steps)  # type: ignore[no-any-return]
+    return model.generation if steps is None else replace(model.generation, max_new_tokens=steps)
 
 
 def listed_lines(lines: Any) -> list[str]:

@@ -25,9 +25,9 @@ ROLES = {"unk": "[UNK]", "pad": "[PAD]", "bos": "[CLS]", "eos": "[SEP]"}
 def read_words(folder: Path, config: TransformerConfig, settings: Settings) -> Words:
     """Return the tokenizer as the source's vocabulary, or tokens alone where it cannot be read, or why there are none."""
     with suppress(PortError):  # tokens by their ids are worth something too
-        words = tokenizer_files.read_words(folder, config, settings)
-        if words.source is not None:
-            return words
+        found = tokenizer_files.read_words(folder, config, settings)
+        if found.source is not None:
+            return found
     ids = _token_ids(folder)
     if not ids:
         return Words(None, None, f"There is no {VOCABULARY} or {TOKENIZER} that lists the tokens: the vocabulary was left out.")

@@ -101,7 +101,7 @@ def write_generation(folder: Path, model: PortedModel, ids: Mapping[str, Any]) -
     """
     config, brought = model.config, model.generation
     ends = {"forced_eos_token_id": config.eos_id} if config.has_encoder else {}
-    fields = {**ends, "max_length": config.max_len} if brought is None else brought.to_dict()
+    fields: dict[str, Any] = {**ends, "max_length": config.max_len} if brought is None else brought.to_dict()
     words = [list(word) for word in fields.get("bad_words_ids", ())]
     named = {word[0] for word in words if len(word) == 1} | set(fields.get("suppress_tokens", ()))
     words += [[number] for number in config.suppress_ids if number not in named]

@@ -43,7 +43,7 @@ class SlowFiles(NamedTuple):
         listed = [one.get("content") if isinstance(one, dict) else one for one in value] if isinstance(value, list) else [None]
         if not all(isinstance(one, str) for one in listed):
             raise PortError(f"{self.folder}: additional_special_tokens must be a list of tokens, got {value!r:.60}.")
-        return listed
+        return [str(one) for one in listed]
 
 
 Slow = tuple[str, bytes, list[str]]  # kind of SubwordVocabulary, content, tokens by id

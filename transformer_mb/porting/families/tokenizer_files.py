@@ -148,7 +148,7 @@ class TokenizerFiles:
             raise PortError(
                 f"{LANGUAGES[side]} is for tokenizers of {', '.join(OF_LANGUAGES)}, got one of {self.kind or 'none'}."
             )
-        found = [[language if name == LANGUAGE else self._name(name) for name in part] for part in names]
+        found = [[str(language) if name == LANGUAGE else self._name(name) for name in part] for part in names]
         if missing := [name for part in found for name in part if name not in numbers]:
             raise _Absent(f"The tokenizer was left out: it has no token {missing[0]!r:.40}.")
         opening, closing = ([numbers[name] for name in part] for part in found)
