@@ -39,6 +39,9 @@ class Coverage:
     def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
         return self.session.log_probabilities(tokens)
 
+    def logits(self, tokens: np.ndarray) -> np.ndarray:
+        return self.session.logits(tokens)
+
     def attention(self) -> np.ndarray:
         return self.session.attention()
 
