@@ -122,9 +122,9 @@ WRONG = {
     "a name that comes twice": (
         lambda tensors: {
             **tensors,
-            "other/tf_bert_model/bert/pooler/dense/kernel:0": tensors["bert/tf_bert_model/bert/pooler/dense/kernel:0"],
+            "other/tf_bert_model/bert/pooler/dense/kernel:0": 2 * tensors["bert/tf_bert_model/bert/pooler/dense/kernel:0"],
         },
-        "must hold each tensor once, but bert.pooler.dense.weight comes again",
+        "must hold one tensor per name, but bert.pooler.dense.weight is another one",
     ),
     "a kernel that lies as torch's": (
         lambda tensors: {name: array.T if "intermediate/dense/kernel" in name else array for name, array in tensors.items()},
@@ -136,6 +136,15 @@ WRONG = {
     ),
     "texts": (lambda tensors: {**tensors, "bert/x/bert/name:0": np.array([b"a", b"b"])}, "must be of float64"),
 }
+
+
+@pytest.mark.parametrize("family", ["bert"])
+def test_a_layer_that_keras_lists_with_a_head_again_is_read_once(family, folder):
+    expected = FAMILIES[family].read(folder, {})
+    table = "bert/tf_bert_model/bert/embeddings/word_embeddings/embeddings:0"
+    again = table.replace("bert/", "lm_head/", 1)
+    written(family, folder, TENSORFLOW, lambda tensors: {**tensors, again: tensors[table]})
+    same(FAMILIES[family].read(folder, {}), expected)
 
 
 @pytest.mark.parametrize("family", ["bert"])

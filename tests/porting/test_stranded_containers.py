@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / "build" / "stranded" / "bin" / "python"
 MAKE = ROOT / "tests" / "porting" / "stranded" / "make.py"
 FAMILIES = (
-    *("marian", "bert", "bart", "mbart", "pegasus", "blenderbot", "blenderbot-small"),
+    *("marian", "bert", "bart", "mbart", "pegasus", "blenderbot"),
     *("roberta", "xlm-roberta", "distilbert", "gpt2", "opt"),
 )
 pytestmark = pytest.mark.long

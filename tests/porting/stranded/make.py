@@ -59,8 +59,8 @@ FAMILIES = {
     "pegasus": ("PegasusForConditionalGeneration", {**BOTH, "scale_embedding": True}),
     "blenderbot": ("BlenderbotForConditionalGeneration", {**BOTH, "scale_embedding": True}),
     "blenderbot-small": ("BlenderbotSmallForConditionalGeneration", {**BOTH, "scale_embedding": True}),
-    "roberta": ("RobertaForMaskedLM", {**SIDE, **OF_ROBERTA}),
-    "xlm-roberta": ("XLMRobertaForMaskedLM", {**SIDE, **OF_ROBERTA}),
+    "roberta": ("RobertaModel", {**SIDE, **OF_ROBERTA}),
+    "xlm-roberta": ("XLMRobertaModel", {**SIDE, **OF_ROBERTA}),
     "distilbert": (
         "DistilBertModel",
         {

@@ -58,10 +58,11 @@ def _renamed(native: NativeFile, paths: dict[str, str]) -> NativeFile:
     tensors: dict[str, np.ndarray] = {}
     for name, path in paths.items():
         *levels, leaf = path.split("/")
-        own = ".".join([*levels, WORDS.get(leaf, leaf)])
-        if own in tensors:
-            raise PortError(f"The file must hold each tensor once, but {own:.120} comes again as {name:.200}.")
-        tensors[own] = _laid(native.tensors[name], leaf)
+        own, array = ".".join([*levels, WORDS.get(leaf, leaf)]), _laid(native.tensors[name], leaf)
+        # Keras lists a layer again with each head that uses it.
+        if own in tensors and not np.array_equal(tensors[own], array):
+            raise PortError(f"The file must hold one tensor per name, but {own:.120} is another one as {name:.200}.")
+        tensors[own] = array
     return replace(native, tensors=tensors)
 
 
