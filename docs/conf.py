@@ -27,6 +27,7 @@ nb_execution_mode = "cache"
 nb_execution_cache_path = str(ROOT / "build" / "docs-notebooks")
 nb_execution_timeout = 240
 nb_execution_raise_on_error = True
+nb_execution_in_temp = True  # what a notebook writes is gone with its folder
 nb_merge_streams = True
 
 autodoc_typehints = "signature"
