@@ -64,7 +64,7 @@ ROOMS = {
     "tools": (2_677, 22),
     "benchmarks": (3_260, 41),
     "examples": (947, 11),
-    "docs": (775, 11),
+    "docs": (776, 11),
     "docs/site": (1_324, 16),
 }
 PACKAGE = ("transformer_mb", "backends")
