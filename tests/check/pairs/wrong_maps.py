@@ -62,7 +62,7 @@ WRONG_MAPS = [
     WrongMap(
         "bert",
         "biases of queries and values change places",
-        "attention.self.query",
+        "",
         {"attention.self.query.bias": "attention.W_v.bias", "attention.self.value.bias": "attention.W_q.bias"},
     ),
     WrongMap(
