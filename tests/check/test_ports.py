@@ -90,5 +90,6 @@ def test_a_perceptron_passes_in_every_framework_and_is_looked_into(name):
         assert len(figures) == 2 * (1 + 7) and all(one.passed for one in figures), figures
         tree = check.bisect(session, case, "float64")
         paths = [node.reference for node in tree.nodes if node.reference != "drop"]  # which not all have under this name
-        assert paths == ["one", "norm", "two", ""] and tree.first is None, tree
+        inside = "norm" if name == "keras on jax" else None  # Keras' norm computes in float32 there, whatever it is given
+        assert paths == ["one", "norm", "two", ""] and tree.first == inside, tree
         assert all(node.forward and node.backward for node in tree.nodes)

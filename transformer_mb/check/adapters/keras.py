@@ -192,8 +192,9 @@ def _by_torch(function: Any, leaves: list[Any], variables: list[Any], cotangents
     leaves = [leaf.detach().clone().requires_grad_() for leaf in leaves]
     with torch.enable_grad():
         outputs = function(leaves)
-        seeds = [one.to(output.dtype) for one, output in zip(cotangents(outputs), outputs, strict=True)]
-        found = torch.autograd.grad(outputs, [*leaves, *(one.value for one in variables)], seeds, allow_unused=True)
+        pairs = [(output, one) for output, one in zip(outputs, cotangents(outputs), strict=True) if output.requires_grad]
+        heads, seeds = [output for output, _ in pairs], [one.to(output.dtype) for output, one in pairs]
+        found = torch.autograd.grad(heads, [*leaves, *(one.value for one in variables)], seeds, allow_unused=True)
     return outputs, list(found[: len(leaves)]), list(found[len(leaves) :])
 
 
