@@ -1,7 +1,8 @@
 """The table family x framework: ``python -m tools.families --json benchmarks/results/families.json --page docs/PORTING.md``.
 
 Options: ``--names`` and ``--backends`` choose some, separated by commas; ``--layers N`` makes all models shallower.
-``--library PYTHON`` runs the library by another interpreter, which has another version of it.
+``--library PYTHON`` runs the library by another interpreter, which has another version of it. ``--read`` measures nothing, and
+writes the page from records: the first as a table, of the others what is worst.
 """
 
 from __future__ import annotations
@@ -31,19 +32,53 @@ def main() -> int:
     parser.add_argument("--library", default="", metavar="PYTHON")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--page", type=Path)
+    parser.add_argument("--read", type=Path, nargs="+", default=[])
     options = parser.parse_args()
+    records = [json.loads(path.read_text()) for path in options.read] or [_measured_by(options)]
+    print(text(records))
+    if options.json:
+        options.json.write_text(json.dumps(records[0], indent=1) + "\n")
+    if options.page:
+        fill(options.page, text(records))
+    return 0 if all(map(record_holds, records)) else 1
+
+
+def _measured_by(options: argparse.Namespace) -> dict[str, Any]:
     models: dict[str, Any] = {name: PUBLISHED[name] for name in options.names.split(",")}
     if options.layers:
         models = {name: (made_by, shallow(config, options.layers)) for name, (made_by, config) in models.items()}
-    record = measured(models, options.backends.split(","), options.library)
-    text = f"{', '.join(f'{name} {version}' for name, version in record['versions'].items())}\n\n{table(record)}"
-    print(text)
-    if options.json:
-        options.json.write_text(json.dumps(record, indent=1) + "\n")
-    if options.page:
-        fill(options.page, text)
-    cells = [row for column in record["backends"].values() for row in column["models"].values()]
-    return 0 if all(map(holds, cells)) and not any(record["changed"].values()) else 1
+    return {"layers": options.layers, **measured(models, options.backends.split(","), options.library)}
+
+
+def record_holds(record: dict[str, Any]) -> bool:
+    """Tell whether every cell does, and every model was written back."""
+    return all(map(holds, _cells(record))) and not any(record["changed"].values())
+
+
+def _cells(record: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for column in record["backends"].values() for row in column["models"].values()]
+
+
+def text(records: list[dict[str, Any]]) -> str:
+    """Write the part of the page: the table of the first record, and a line for each other one."""
+    first, *others = records
+    return f"{_circumstances(first)}:\n\n{table(first)}\n" + "".join(map(_worst, others))
+
+
+def _circumstances(record: dict[str, Any]) -> str:
+    library, torch = record["versions"]["transformers"], record["versions"]["torch"]
+    layers = f"{record['layers']} layers on each side" if record["layers"] else "all layers"
+    return f"transformers {library}, torch {torch}, {layers}"
+
+
+def _worst(record: dict[str, Any]) -> str:
+    worst = max(error for row in _cells(record) for error in row["errors"].values())
+    others = sum(count for row in _cells(record) for count in row["tokens"].values())
+    changed = sum(map(len, record["changed"].values()))
+    models = f"{len(record['classes'])} models on {', '.join(record['backends'])}"
+    same = "the same tokens" if not others else f"{others} rows of other tokens"
+    back = "written back bit for bit" if not changed else f"{changed} tensors written back otherwise"
+    return f"- {_circumstances(record)}: {models}, errors up to {worst:.0e}, {same}, {back}.\n"
 
 
 def measured(models: dict[str, Any], backends: list[str], library: str = "") -> dict[str, Any]:
