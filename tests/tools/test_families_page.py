@@ -32,7 +32,6 @@ def test_every_cell_holds_of_every_family_on_every_framework(records):
     assert set(first["backends"]) == set(BUILT_IN) and len(BUILT_IN) == 6
     assert set(first["classes"]) == set(PUBLISHED) and len(PUBLISHED) >= 16
     assert all(set(column["models"]) == set(PUBLISHED) for column in first["backends"].values())
-    assert {record["versions"]["transformers"].split(".")[0] for record in records} == {"4", "5"}
 
 
 def test_a_cell_that_does_not_hold_shows(records):

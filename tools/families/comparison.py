@@ -19,6 +19,7 @@ from transformer_mb.errors import WorkerError
 
 TOKENS = ("greedy", "beam")
 LIMIT = 1e-12  # of an output's difference, relative to its norm
+ALONE = {"USE_TORCH": "1", "USE_TF": "0", "USE_FLAX": "0"}  # else transformers 4 imports TensorFlow beside PyTorch
 PLACE = Path(__file__).parents[1]
 
 
@@ -42,7 +43,7 @@ def made(
         asked, arrays = Path(place) / "asked.json", Path(place) / "arrays.npz"
         asked.write_text(json.dumps({"folder": str(folder), "models": models, "seed": seed}))
         command = [python or sys.executable, "-m", "families.library", str(asked), str(arrays)]
-        environment = {**os.environ, "PYTHONPATH": str(PLACE), "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+        environment = {**os.environ, "PYTHONPATH": str(PLACE), "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", **ALONE}
         process = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, errors="replace")
         if process.returncode:
             raise WorkerError(f"The library's process must make the folders, but it ended so: {process.stderr[-2000:]}")
