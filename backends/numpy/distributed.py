@@ -1,17 +1,17 @@
-"""Several processes: their gradients are summed over plain connections, since NumPy brings no collectives of its own."""
+"""Several processes: their gradients are summed by MPI, since NumPy brings no collectives of its own."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from transformer_mb.distributed import Place, Processes
-from transformer_mb.distributed.star import Star
+from transformer_mb.distributed.over_mpi import OverMPI
 
 
-class NumPyProcesses(Star):
+class NumPyProcesses(OverMPI):
     def reduce(self, gradients: np.ndarray) -> np.ndarray:
         """Sum all gradients in a row, in their own dtype."""
-        return self.sum_arrays(gradients)
+        return self.sum_vector(gradients)
 
 
 def join(place: Place, shard: bool = False) -> Processes:

@@ -28,7 +28,12 @@ def free_port():
 
 def variables(rank, size, port, **more):
     named = {"RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, **more}
-    quick = {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "XLA_FLAGS": os.environ.get("XLA_FLAGS", QUICKLY)}
+    quick = {
+        "GLOO_SOCKET_IFNAME": "lo",
+        "UCX_NET_DEVICES": "lo",
+        "OMP_NUM_THREADS": "1",
+        "XLA_FLAGS": os.environ.get("XLA_FLAGS", QUICKLY),
+    }
     quick |= {"TRANSFORMER_MB_TIMEOUT": "600", "TF_CPP_MIN_LOG_LEVEL": "2"}
     return {**os.environ, **quick, **{name: str(value) for name, value in named.items()}}
 

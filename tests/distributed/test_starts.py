@@ -89,7 +89,7 @@ def test_half_by_two_processes_of_torch_and_half_by_two_of_jax(tmp_path):
 
 @pytest.mark.long
 def test_a_key_value_store_of_mxnet_waits_for_a_worker_that_has_ended(tmp_path):
-    """Why MXNet's gradients go over plain connections: with its own store half a minute brings nothing."""
+    """Why MXNet's gradients go by MPI: with its own store half a minute brings nothing."""
     program = Path(__file__).parent / "key_value_store.py"
     roles = ["scheduler", "server", "worker", "worker"]
     shared = {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": "9191", "DMLC_NUM_SERVER": "1", "DMLC_NUM_WORKER": "2"}

@@ -1,6 +1,5 @@
 """Sums over processes by plain TCP connections, each to rank 0: for the few numbers on which they agree, in every backend.
 
-And for the whole gradient where a framework brings no collectives (NumPy), or none that ends when a process does (MXNet).
 Rank 0 adds in the order of the ranks, so that the sum has the same bits however fast each of them is.
 
 A connection is closed by the system when a process ends, whatever the way. That is how the others know, when the
@@ -67,10 +66,7 @@ class Star(Processes):
 
     def sum(self, values: np.ndarray) -> np.ndarray:
         self._deadline = inf  # the connections have a time of their own
-        return self.sum_arrays(np.asarray(values, np.float64))
-
-    def sum_arrays(self, array: np.ndarray) -> np.ndarray:
-        """An array of the same shape and dtype in every process."""
+        array = np.asarray(values, np.float64)
         if self.rank:
             self._send(0, array)
             return self._receive(0, array)

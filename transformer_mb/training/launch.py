@@ -63,11 +63,12 @@ def launch(arguments: Sequence[str], size: int) -> tuple[int, str]:
 
 
 def _variables(rank: int, size: int, port: int) -> dict[str, str]:
-    """Return the variables as torchrun names them. Threads are shared out, and gloo keeps to this machine."""
+    """Return the variables as torchrun names them. Threads are shared out, and gloo and MPICH's UCX keep to this machine."""
     threads = str(max(1, (os.cpu_count() or 1) // size))
     return {
         **{"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank), ADDRESS: LOOPBACK, PORT: str(port)},
-        **{"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", threads)},
+        **{"GLOO_SOCKET_IFNAME": "lo", "UCX_NET_DEVICES": "lo"},
+        **{"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", threads)},
     }
 
 
