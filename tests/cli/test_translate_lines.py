@@ -118,3 +118,16 @@ def test_the_command_prints_hypotheses_with_their_scores(cli, fails, trained, tr
     )
     assert "must be from 1 to the beam's 1, got 2" in fails("translate", trained, "--n-best", 2)
     assert "length_penalty at least 0" not in cli("translate", trained, "--length-penalty", -1).out
+
+
+def test_invariant_translates_each_line_by_itself(cli, trained, lines, monkeypatch):
+    from transformer_mb.backend import Backend
+
+    sizes = []
+    greedy = Backend.greedy
+    monkeypatch.setattr(Backend, "greedy", lambda self, model, source, *rest, **more: (
+        sizes.append(len(source)) or greedy(self, model, source, *rest, **more)
+    ))  # fmt: skip
+    text = "\n".join(lines) + "\n"
+    assert cli("translate", trained, "--invariant", stdin=text).out == cli("translate", trained, stdin=text).out
+    assert sizes == [1] * len(lines) + [len(lines)]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from transformer_mb.data import Vocabulary
 from transformer_mb.errors import ConfigError
 
 LENS = np.array([3, 9, 5, 12])
@@ -54,3 +55,13 @@ def test_models_of_other_vocabularies_are_no_ensemble(backend, models):
         backend.sample(models, SOURCE, LENS, 4)
     with pytest.raises(ConfigError, match="at least one model, got none"):
         backend.greedy([], SOURCE, LENS, 4)
+
+
+def test_one_at_a_time_a_lines_bits_depend_on_no_other_line(backend, models):
+    """As ``translate --invariant`` does it; in one batch the last bits may differ, as docs/INVARIANCE.md counts."""
+    words = Vocabulary(["<unk>", "<pad>", "<bos>", "<eos>", *(f"w{number}" for number in range(16))])
+    lines = [" ".join(f"w{number}" for number in row[:length] - 4) for row, length in zip(SOURCE, LENS, strict=True)]
+    translator = tmb.Translator(backend, models[0], words, words, batch_size=1)
+    alone = [translator.hypotheses(line, 2) for line in lines]
+    assert translator.hypotheses(lines, 2) == alone
+    assert translator.hypotheses([*lines[::-1], ""], 2)[:4] == alone[::-1]

@@ -55,6 +55,9 @@ def command(
         float | None, option("--max-ratio", "Longest translation: R times the source's tokens and 10.")
     ] = None,
     batch_size: decoding_options.BatchSize = 64,
+    invariant: Annotated[
+        bool, option("--invariant", "Translate each line by itself: its bits depend on no other. Slower: docs/INVARIANCE.md.")
+    ] = False,
     replace_unknown: decoding_options.ReplaceUnknown = False,
     attention: Annotated[
         Path | None,
@@ -95,7 +98,8 @@ def command(
     check_search(beam, penalty, kept or 1)
     check_coverage_penalty(coverage_penalty)
     search = Search(beam, penalty, kept, coverage_penalty, sampling, max_ratio, as_published)
-    loading: dict[str, Any] = {"backend": requested_name(backend), "device": device, "dtype": dtype, "batch_size": batch_size}
+    loading: dict[str, Any] = {"backend": requested_name(backend), "device": device, "dtype": dtype}
+    loading |= {"batch_size": 1 if invariant else batch_size}
     loading |= {"max_steps": max_steps, "too_long": too_long, "replace_unknown": replace_unknown}
     translator = Translator.load(as_one(folders, LINES), **loading)
     if corpus.wanted:
