@@ -80,6 +80,8 @@ def test_two_processes_put_wait_and_get(meeting):
             said(peer, "cmd=init pmi_version=1 pmi_subversion=1")
             == "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
         )
+    names = {said(peer, "cmd=get_my_kvsname") for peer in (one, two)}
+    assert len(names) == 1 and pmi.Meeting(2).name not in names.pop()
     assert "rc=0" in said(one, "cmd=put kvsname=training key=a value=x=1 2")
     assert "rc=-1" in said(two, "cmd=get kvsname=training key=b")
     one.sendall(b"cmd=barrier_in\n")

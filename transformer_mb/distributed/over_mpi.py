@@ -25,7 +25,7 @@ from .star import Star
 
 # Set by who starts the processes of an MPI: MPICH's, Slurm's and Open MPI's ways.
 STARTED_BY_MPI = ("PMI_RANK", "PMI_FD", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
-# Not by shared memory, of which a process that is killed would leave its part in /dev/shm.
+# Not by MPICH's own shared memory, which a small /dev/shm cannot hold; UCX has another way within a machine.
 ALONE = {"MPIR_CVAR_NOLOCAL": "1"}
 
 

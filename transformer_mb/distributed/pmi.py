@@ -7,6 +7,7 @@ other thread of a Python process runs.
 
 from __future__ import annotations
 
+import secrets
 import selectors
 import socket
 import sys
@@ -18,7 +19,6 @@ ANSWERS = {
     "init": "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0",
     "get_maxes": "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024 rc=0",
     "get_appnum": "cmd=appnum appnum=0 rc=0",
-    "get_my_kvsname": "cmd=my_kvsname kvsname=training rc=0",
     "finalize": "cmd=finalize_ack rc=0",
 }
 
@@ -28,6 +28,7 @@ class Meeting:
 
     def __init__(self, size: int):
         self.size = size
+        self.name = f"training-{secrets.token_hex(8)}"  # MPICH names its shared memory by it, which no other may have
         self.values: dict[str, str] = {}
         self.waiting: list[socket.socket] = []
         self.known: set[socket.socket] = set()
@@ -59,6 +60,8 @@ class Meeting:
         if command == "get":
             found = self.values.get(key)
             return "cmd=get_result rc=-1 msg=no_such_key" if found is None else f"cmd=get_result rc=0 msg=success value={found}"
+        if command == "get_my_kvsname":
+            return f"cmd=my_kvsname kvsname={self.name} rc=0"
         if command == "get_universe_size":
             return f"cmd=universe_size size={self.size} rc=0"
         return ANSWERS.get(command, "cmd=unknown rc=-1")
