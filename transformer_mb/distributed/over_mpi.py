@@ -11,13 +11,11 @@ import os
 import socket
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..columns.inside import end_with_parent
 from ..errors import BackendError, DistributedError
 from ..extras import install_command
 from . import pmi
@@ -67,13 +65,12 @@ class OverMPI(Star):
         with server:
             if self.rank == 0:
                 number, wait = str(server.fileno()), str(self.place.timeout)
-                subprocess.Popen(
+                self._meeting = subprocess.Popen(
                     [sys.executable, "-I", str(Path(pmi.__file__)), number, str(self.size), wait],
                     pass_fds=[server.fileno()],
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE,  # which closes when this process ends
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
-                    preexec_fn=partial(end_with_parent, os.getpid()),
                 )
             self.barrier()
         peer = socket.create_connection((host, port), timeout=self.place.timeout)

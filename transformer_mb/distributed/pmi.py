@@ -12,6 +12,7 @@ import selectors
 import socket
 import sys
 from time import monotonic
+from typing import IO
 
 LONGEST = 1 << 20  # bytes of a line
 # What does not depend on what was said before.
@@ -67,17 +68,20 @@ class Meeting:
         return ANSWERS.get(command, "cmd=unknown rc=-1")
 
 
-def serve(server: socket.socket, size: int, timeout: float) -> None:
+def serve(server: socket.socket, size: int, timeout: float, starter: IO[str] | None = None) -> None:
     """Answer ``size`` processes until all have finished, or one has gone before: then MPI must wait no longer in the others.
 
     Args:
-        timeout: seconds in which all must have come.
+        timeout: seconds in which all must have come. starter: nothing comes of it but its end, which ends this.
     """
     meeting, heard, end = Meeting(size), dict[socket.socket, bytes](), monotonic() + timeout
     selector = selectors.DefaultSelector()
-    selector.register(server, selectors.EVENT_READ)
+    for one in (server, starter) if starter else (server,):
+        selector.register(one, selectors.EVENT_READ)
     while len(meeting.finished) < size and (len(meeting.known) == size or monotonic() < end):
         for key, _ in selector.select(1.0):
+            if key.fileobj is starter:
+                return
             if key.fileobj is server:
                 peer, _ = server.accept()
                 heard[peer] = b""
@@ -100,4 +104,4 @@ def serve(server: socket.socket, size: int, timeout: float) -> None:
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]), float(sys.argv[3]))
+    serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]), float(sys.argv[3]), sys.stdin)
