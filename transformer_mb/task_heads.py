@@ -24,7 +24,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 class Step(NamedTuple):
-    """One operation: ``linear``, ``tied`` (linear by the token table where ``weight`` is not there), ``norm`` (layer
+    """An operation: ``linear``, ``tied`` (linear by the token table where ``weight`` is not there), ``norm`` (layer
     normalization with the model's epsilon), ``activation`` (the model's), ``tanh``, ``relu`` or ``gelu``; and its tensors."""
 
     operation: str

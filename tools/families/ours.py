@@ -1,4 +1,4 @@
-"""What a port computes on one backend in float64: run in a process of its own."""
+"""The answers of a port on one backend in float64, computed in a process of its own."""
 
 from __future__ import annotations
 

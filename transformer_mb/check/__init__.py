@@ -1,4 +1,4 @@
-"""A verdict on other people's layers, models and ports: is this difference all right?
+"""The verdict on other people's layers, models and ports: it tells whether a difference is all right.
 
     report = check.check(
         check.torch("mylib:Block", 64, heads=4),

@@ -1,4 +1,4 @@
-"""Where a failed candidate first differs: every module of it is fed what the reference's was, forward and backward.
+"""The place where a failed candidate first differs: every module of it is fed what the reference's was, forward and backward.
 
 One run does it for all modules: what each computes is kept, and what the reference's computed is handed on. So a module's own
 error holds nothing of those before it, nor of those inside it. Its gradients are asked for in the same way.
@@ -52,14 +52,14 @@ def bisect(session: Session, case: Case, dtype: str, backward: bool | None = Non
 
 @dataclass(frozen=True)
 class Own:
-    """What modules compute by themselves, and the gradients of weights by the reference's names."""
+    """The results of modules by themselves, and the gradients of weights by the reference's names."""
 
     passed: Passed
     weights: Mapping[str, np.ndarray]
 
 
 class _Fed:
-    """What the candidate's modules are given in the place of what they compute, and the gradients that follow."""
+    """The values that replace the results of the candidate's modules, and the gradients that follow."""
 
     def __init__(self, reference: Passed, same: Iterable[Same]):
         self.values: dict[Site, np.ndarray] = {}

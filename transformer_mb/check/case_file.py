@@ -28,7 +28,7 @@ PREFIXES = ("weight", "input", "places", "factors")
 
 
 class Written(TypedDict):
-    """What the metadata hold; see ``StoredCase``."""
+    """The fields of the metadata; see ``StoredCase``."""
 
     format: int
     reference: dict[str, str]
@@ -47,7 +47,7 @@ class Written(TypedDict):
 
 @dataclass(frozen=True)
 class StoredCase:
-    """What is needed to run a case again.
+    """The contents of a file from which a case runs again.
 
     Args:
         way: how it failed, in words by what they say. versions: of both sides' frameworks when it did.

@@ -1,4 +1,4 @@
-"""Which side is the noisy one, and which is more exact than its format explains."""
+"""Noise: which side has more of it, and which is more exact than its format explains."""
 
 from __future__ import annotations
 

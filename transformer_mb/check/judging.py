@@ -32,7 +32,7 @@ def parts(answer: Answer) -> dict[str, dict[str, np.ndarray]]:
 
 
 class _Draw(NamedTuple):
-    """What the reference loses in a case or a copy, and how far the copy's exact result is from the case's, by kind."""
+    """The reference's own loss in a case or a copy, and how far the copy's exact result is from the case's, by kind."""
 
     own: dict[str, ByArray]
     moved: dict[str, ByArray]

@@ -1,4 +1,4 @@
-"""How far a candidate is from the reference, and how far it may be: by measures that the reference itself gives."""
+"""Distances of a candidate from the reference, and their limits: by measures that the reference itself gives."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FLOAT32_INSIDE = 1e-5  # errors of a float64 run that float32 somewhere inside w
 
 @dataclass(frozen=True)
 class Figure:
-    """One thing that was compared, with the verdict on it.
+    """A compared thing, with the verdict on it.
 
     Args:
         part: ``output``, ``gradient of x``. dtype: of the run. draw: the number of the case.
@@ -81,7 +81,7 @@ def wrong(part: str, dtype: str, words: str) -> Figure:
 
 @dataclass(frozen=True)
 class Yardstick:
-    """What the reference loses in each array.
+    """The reference's own loss in each array.
 
     Args:
         own: its errors in the dtype of the run, the largest over the case and its copies; none in float64.

@@ -24,7 +24,7 @@ MOST_TRIES = 72
 
 @dataclass(frozen=True)
 class Agreement:
-    """How both sides answered with the same weights.
+    """The answers of both sides with the same weights.
 
     ``whole``: the relative difference of the outputs. ``modules``: by path of the reference that of what the paired modules
     returned, in the order in which they end.
@@ -47,7 +47,7 @@ class Agreement:
 
     @property
     def reached(self) -> tuple[bool, int, int]:
-        """How far both agree, and how near they stay, in decades: better is larger."""
+        """Return how far both agree, and how near they stay, in decades: better is larger."""
         agreeing = list(self.modules.values())
         first = next((n for n, error in enumerate(agreeing) if not error <= ANOTHER), len(agreeing))
         return bool(self), first, -round(log10(self.whole)) if 0.0 < self.whole < inf else 0

@@ -1,4 +1,4 @@
-"""Which tensors may be the same: by the modules that hold them, their names and shapes; what these leave open is a choice."""
+"""Tensors that may be the same, by the modules that hold them, their names and shapes; what these leave open is a choice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Modules = dict[str, dict[str, tuple[str, tuple[int, ...]]]]  # by path and role:
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a tensor of the reference is among the candidate's.
+    """The place of a tensor of the reference among the candidate's.
 
     Args:
         names: of the candidate's tensors that are arranged and then joined along ``axis``.

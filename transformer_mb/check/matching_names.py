@@ -1,4 +1,4 @@
-"""How alike two names of weights are: the words that libraries use for the same part count as one."""
+"""Likeness of two names of weights: the words that libraries use for the same part count as one."""
 
 from __future__ import annotations
 

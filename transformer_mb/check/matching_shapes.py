@@ -1,4 +1,4 @@
-"""How an array of one shape may lie in another: as it is, transposed, or with the axis of heads joined or parted."""
+"""Arrangements of an array in another shape: as it is, transposed, or with the axis of heads joined or parted."""
 
 from __future__ import annotations
 

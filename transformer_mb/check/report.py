@@ -45,7 +45,7 @@ class Plant:
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found.
+    """The findings of a check.
 
     Args:
         reference, candidate: the subjects in words. draws: how many cases were drawn.

@@ -30,7 +30,7 @@ PRECISIONS = ("float64", "float32")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a comparison is asked for.
+    """The request for a comparison.
 
     Args:
         weights: the weight map as the user wrote it; None pairs equal names.
@@ -117,7 +117,7 @@ class Session:
         return replace(answer, weight_gradients=self.arranged(answer.weight_gradients))
 
     def arranged(self, gradients: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Nothing depends on a weight without a gradient: it is zero."""
+        """Return gradients by the reference's names; zeros for a weight on which nothing depends."""
         if not gradients:
             return {}
         zeros = {name: np.zeros(shape) for name, shape in self.candidate.names.items()}

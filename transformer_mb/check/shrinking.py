@@ -45,7 +45,7 @@ class Shrunk:
 
     @property
     def others(self) -> int:
-        """How many values of the inputs are neither 0 nor 1."""
+        """Count the values of the inputs that are neither 0 nor 1."""
         return others(self.case.inputs)
 
     def write(self, path: str | Path, force: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""One side of a comparison, seen from outside: its process, what it holds, and what it answers."""
+"""A side of a comparison, seen from outside: its process, what it holds, and what it answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a subject computed.
+    """The answer of a subject.
 
     Args:
         outputs: by path in the nesting that it returned, ``output`` where that is one array.
@@ -46,7 +46,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Passed:
-    """What passes at the sites of a run: values, and where they were asked for gradients."""
+    """The values at the sites of a run, and where they were asked for gradients."""
 
     values: dict[Site, np.ndarray]
     gradients: dict[Site, np.ndarray]

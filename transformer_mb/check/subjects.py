@@ -1,4 +1,4 @@
-"""What is compared: a layer, a model or a function by the name of what makes it, built in a process of its own."""
+"""Subjects of a comparison: a layer, a model or a function by the name of what makes it, built in a process of its own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DTYPES = ("float64", "float32", "bfloat16", "float16")
 
 @dataclass(frozen=True)
 class Subject:
-    """One side of a comparison. It is immutable: each method returns another one.
+    """A side of a comparison. It is immutable: each method returns another one.
 
     Args:
         kind: a key of KINDS, the framework that it is written in.

@@ -1,4 +1,4 @@
-"""In what way a case fails in float64: which module is the first that is wrong by itself, and what of it is wrong."""
+"""The way in which a case fails in float64: which module is the first that is wrong by itself, and what of it is wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .session import Session
 
 @dataclass(frozen=True)
 class Way:
-    """How a case fails.
+    """The way in which a case fails.
 
     Args:
         module: the path in the reference of the first module that is wrong by itself; the layer itself is "".

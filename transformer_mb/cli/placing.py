@@ -26,7 +26,7 @@ def given_options(group: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class Placing:
-    """Where units run."""
+    """The place where units run."""
 
     on: Annotated[str, option("--on", "Where the many runs are done that --out keeps.", metavar="local|ray")] = HERE
     address: Annotated[str | None, option("--address", "A running Ray cluster, HOST:PORT or auto; else one is started.")] = None

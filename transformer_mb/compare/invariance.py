@@ -32,7 +32,7 @@ Translation = tuple[tuple[int, ...], str]  # ids, and the bits of their log-prob
 
 @dataclass(frozen=True)
 class Invariance:
-    """One backend in one dtype.
+    """A backend in a dtype.
 
     Args:
         same: by way, how many of SENTENCES have the bits that they have alone; apart: the largest difference of their

@@ -12,7 +12,7 @@ MINUTE, HOUR = 60.0, 3600.0
 
 
 class Progress:
-    """What is told of each shard.
+    """The report on each shard.
 
     Args:
         lines: of all shards that this command is to translate. clock: seconds.

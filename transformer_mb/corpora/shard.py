@@ -31,7 +31,7 @@ GPUS = ("cuda", "gpu")
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of every line of a corpus. ``options``: those of ``Translator.load``; bad_lines: stop or drop."""
+    """The work on every line of a corpus. ``options``: those of ``Translator.load``; bad_lines: stop or drop."""
 
     folders: tuple[Path, ...]
     options: Mapping[str, Any]

@@ -25,7 +25,7 @@ ANSWERS = {
 
 
 class Meeting:
-    """What has been put, who waits, and who has finished."""
+    """The state of a meeting: what has been put, who waits, and who has finished."""
 
     def __init__(self, size: int):
         self.size = size

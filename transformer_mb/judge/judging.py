@@ -49,7 +49,7 @@ def new_seeds(port: Port) -> tuple[Seeds, ...]:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was found.
+    """The findings of a judge.
 
     Args:
         sides: the reference and the candidate with their files. seeds: of the cases that were drawn.

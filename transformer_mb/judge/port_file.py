@@ -46,7 +46,7 @@ OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Port:
-    """What a file asks to be compared.
+    """The comparison that a file asks for.
 
     Args:
         path: of the file; digest: SHA-256 of its bytes.

@@ -1,4 +1,4 @@
-"""What each side's process may read and write, and the program by which it begins so: its own files, and no more of ours."""
+"""Permissions of each side's process: its own files, and no more of ours; and the program by which it begins so."""
 
 from __future__ import annotations
 

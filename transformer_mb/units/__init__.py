@@ -1,1 +1,1 @@
-"""Many units of work, one file each: planned, run here or through Ray, run again where they were lost, and never twice."""
+"""Units of work, one file each: planned, run here or through Ray, run again where they were lost, and never twice."""

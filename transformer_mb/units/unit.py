@@ -14,7 +14,7 @@ Answer = dict[str, Any] | WorkerError
 
 
 class Unit(Protocol):
-    """Something to do, and all that its result depends on.
+    """A piece of work, and all that its result depends on.
 
     Attributes:
         label: what a person calls it. cpus: the most that it can use.

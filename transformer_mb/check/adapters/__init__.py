@@ -1,4 +1,4 @@
-"""One file per framework: how a subject written in it is built, given weights, called, looked into and differentiated."""
+"""Adapters, one file per framework: how a subject is built, given weights, called, looked into and differentiated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each framework's adapter offers; its own file says only what is particular to it."""
+"""The interface of each framework's adapter; its own file says only what is particular to it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Tap:
 
 
 class Call(NamedTuple):
-    """What the built object is called with: nestings that may hold native arrays."""
+    """The arguments of a call of the built object: nestings that may hold native arrays."""
 
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
 
 
 class Gradients(NamedTuple):
-    """Of a sum of products: of each leaf, None where nothing depends on it, and of the trained weights by name."""
+    """The gradients of a sum of products: by leaf, None where nothing depends on it, and by the trained weight's name."""
 
     outputs: list[Any]
     leaves: list[Any]

@@ -1,4 +1,4 @@
-"""What the files of a sweep must hold: a unit as it was planned, and its run, whose sums are those of its results."""
+"""The contents of a sweep's files: a unit as it was planned, and its run, whose sums are those of its results."""
 
 from __future__ import annotations
 

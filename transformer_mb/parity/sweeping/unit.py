@@ -45,7 +45,7 @@ class Unit:
 
     @property
     def cpus(self) -> int:
-        """One per column, all of which compute at the same time."""
+        """Return one per column, all of which compute at the same time."""
         return len(self.columns)
 
     @property

@@ -188,7 +188,7 @@ def _without_unnamed(
 
 
 def _check_sinusoids(name: str, table: np.ndarray, layout: str, folder: Path) -> None:
-    """Some releases save the sinusoids, which are no weights; others than ours would be another model.
+    """Check the sinusoids, which some releases save though they are no weights; others than ours would be another model.
 
     They are rounded to float32, and the row of padding may be zero.
     """

@@ -104,7 +104,7 @@ class Description:
 
     @property
     def output_inside(self) -> bool:
-        """Whether the output projection is one of the base model's tensors."""
+        """Tell whether the output projection is one of the base model's tensors."""
         return self.tables.output.split(".")[0] in self.levels
 
     @property

@@ -78,7 +78,7 @@ def write_words(folder: Path, model: PortedModel) -> None:
 
 
 class _Absent(Exception):
-    """Why a folder gives no vocabulary, one sentence."""
+    """The reason why a folder gives no vocabulary, in a sentence."""
 
 
 class TokenizerFiles:
@@ -123,7 +123,7 @@ class TokenizerFiles:
         return SubwordVocabulary(kind, plain.content, entries, special, frame)
 
     def _name(self, role: str) -> str:
-        """What a role's token is called: a text, or the fields of an added token."""
+        """Return the name of a role's token: a text, or the fields of an added token."""
         value = self.fields.get(f"{role}_token")
         value = value.get("content") if isinstance(value, dict) else value
         return value if isinstance(value, str) else USUAL_NAMES[role]
@@ -158,7 +158,7 @@ class TokenizerFiles:
 
 
 def frame_of(content: bytes) -> tuple[list[int], list[int]]:
-    """What a tokenizer.json puts before and after a text."""
+    """Return what a tokenizer.json puts before and after a text."""
     tokenizer = library("tokenizers").Tokenizer.from_buffer(content)
     tokenizer.no_truncation()
     tokenizer.no_padding()
