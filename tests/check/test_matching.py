@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from transformer_mb import check
 from transformer_mb.check.matching import Agreement, propose
 from transformer_mb.check.matching_choices import Entry
 from transformer_mb.check.matching_names import likeness, parted
-from transformer_mb.check.matching_shapes import arrangements
+from transformer_mb.check.matching_shapes import AS_IS, Arrangement, arrangements
 from transformer_mb.check.weight_map import weight_map
 
 D = 6
@@ -156,3 +157,12 @@ def test_an_array_lies_in_another_as_axes_allow(given, wanted, sources):
     assert [way.source("w") for way in found] == sources
     numbers = np.arange(np.prod(given)).reshape(given)
     assert all(way.of(numbers).shape == wanted for way in found)
+
+
+@pytest.mark.parametrize("arranged", [AS_IS, Arrangement(axes=(1, 0)), Arrangement(first=(6, 4), axes=(1, 0))])
+def test_what_is_printed_for_a_part_of_a_tensor_is_that_part(arranged):
+    """A text with a slice behind it would be a part of the name."""
+    entry = Entry(("fused.kernel",), arranged, part=(1, 3))
+    look = {"fused.kernel": np.arange(24.0).reshape(4, 6)}.__getitem__
+    printed = eval(entry.source(), {"check": check})
+    np.testing.assert_array_equal(printed.look(look), entry.expression().look(look))

@@ -39,6 +39,7 @@ MISTAKES = {  # where, and whether the outputs show it
     "tanh": ("", True),  # the activation is a function of the block's own
     "no residual": ("", True),
     "no gradient": ("", False),
+    "no gradient past": ("", False),  # of the block's own input, which no other module sees
 }
 
 

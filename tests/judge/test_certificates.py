@@ -115,6 +115,12 @@ REFUSED = {
     "a number too large": ("SIZES = {}", "SIZES = [0 for i in range(10**9)]", "10 ** 9"),
     "text that grows": ("SIZES = {}", 'SIZES = "a" * 1000000000', "'a' * 1000000000"),
     "many values": ("SIZES = {}", "SIZES = [0 for i in range(9999) for j in range(9999)]", "more than"),
+    "a name that nothing uses": ("SIZES = {}", 'DROPOUT = "same masks"', "sets DROPOUT, which nothing uses"),
+    "a missing argument": (
+        "SIZES = {}",
+        'SIZES = {"T": check.ids("T")}',
+        "check.linen and so on, got ids() missing 1 required",
+    ),
     "no reference": ("REFERENCE =", "OTHER =", "must set REFERENCE"),
     "sizes that are none": ("SIZES = {}", "SIZES = 3", "SIZES in"),
 }
@@ -126,4 +132,5 @@ def test_a_port_file_is_read_and_not_run(case, tmp_path, fails):
     text = f"{cheats.PORT}SIZES = {{}}\n"
     assert before in text
     (tmp_path / "PORT.py").write_text(text.replace(before, after))
-    assert said in fails("check", tmp_path / "PORT.py")
+    message = fails("check", tmp_path / "PORT.py")
+    assert said in message and "got Line" not in message

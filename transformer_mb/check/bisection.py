@@ -105,7 +105,7 @@ class _Own:
         """Judge a module: what it returns and what it gives to those inside; backward the reverse, and its weights."""
         computed = [one for one in itself if one.way == "out"] + [one for one in inside if one.way == "in"]
         forward = [self._values(one, pair) for one in computed]
-        given = [one for one in itself if one.way == "in" and pair.reference] + [one for one in inside if one.way == "out"]
+        given = [one for one in itself if one.way == "in"] + [one for one in inside if one.way == "out"]
         backward = [found for one in given if (found := self._gradients(one, pair)) is not None]
         if pair.number == 0:
             backward += self._weights(pair.reference, paths)

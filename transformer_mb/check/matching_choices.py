@@ -47,7 +47,9 @@ class Entry:
         text = parts[0] if len(parts) == 1 else _stacked([*parts, *([f"axis={self.axis}"] if self.axis else [])])
         if self.part is None:
             return text
-        plain = f"check.weight({text})" if text.startswith('"') and not text.endswith('.T"') else text
+        plain = text
+        if text.startswith('"'):  # a name alone is a text, of which a part is none of the tensor
+            plain = f'check.weight("{self.names[0]}"){".T" if self.arranged.turned else ""}'
         return f"{plain}[{':, ' * self.axis}{self.part[0]}:{self.part[1]}]"
 
 

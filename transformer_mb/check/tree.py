@@ -57,6 +57,10 @@ def _is_subtle(one: Figure) -> bool:
     return one.dtype == "float64" and one.error <= SUBTLE * TIMES[one.figure]
 
 
+def _wrong_forward(node: Node) -> bool:
+    return node.forward is not None and not node.forward.passed
+
+
 def _shown(one: Figure) -> str:
     if one.passed:
         return f"{one.error:.0e}"
@@ -89,7 +93,9 @@ class Tree:
 
     @property
     def course(self) -> str:
-        """Say whether the error jumps at a module or grows from one to the next."""
+        """Say whether the error jumps at a module or grows from one to the next; nothing where gradients alone are wrong."""
+        if (first := self.first_node) is not None and not _wrong_forward(first):
+            return ""
         errors = [(node, node.inherited) for node in self.nodes if node.inherited is not None and node.inherited > 0.0]
         if len(errors) < 2:
             return ""
@@ -114,7 +120,7 @@ class Tree:
             lines.append(f"{'->' if node is first else '  '} {indent}{node.name}: {own}{inherited}")
         if first is None:
             lines.append("every module is right by itself")
-        elif first.quantiles:
+        elif first.quantiles and _wrong_forward(first):
             lines.append(f"own error of {first.name}, in units of the root mean square: {_at_quantiles(first.quantiles)}")
             lines += [f"the reference's own there: {_at_quantiles(first.usual)}"] if first.usual else []
         return "\n".join([*lines, *filter(None, [self.course])])

@@ -73,10 +73,13 @@ def read_port(path: Path) -> Port:
         raise ConfigError(f"The file of a port cannot be read: {path}: {error.strerror or error}.") from None
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise ConfigError(f"{path} must be Python, got {error}.") from None
-    found = _Reader(path).read(tree)
+    reader = _Reader(path)
+    found = reader.read(tree)
     missing = [name for name in ("REFERENCE", "CANDIDATE", "INPUTS") if name not in found]
     if missing:
         raise ConfigError(f"{path} must set {', '.join(missing)}, got {', '.join(found) or 'nothing'}.")
+    if unused := [name for name in reader.values if name not in {*NAMES, *reader.used, *reader.imported}]:
+        raise ConfigError(f"{path} sets {', '.join(unused)}, which nothing uses: what counts is {', '.join(NAMES)}.")
     return Port(
         path.resolve(),
         hashlib.sha256(text).hexdigest(),
@@ -98,11 +101,16 @@ def _of(path: Path, found: Mapping[str, Any], name: str, kind: Any, default: Any
     return value
 
 
+class _RefusedError(ConfigError):
+    """The refusal of a form, which names its line."""
+
+
 class _Reader:
     """An evaluator of the few forms that a port's file has."""
 
     def __init__(self, path: Path):
         self.path, self.values, self.made = path, dict[str, Any](), 0
+        self.used, self.imported = set[str](), set[str]()
 
     def read(self, tree: ast.Module) -> dict[str, Any]:
         for node in tree.body:
@@ -119,13 +127,14 @@ class _Reader:
     def _refuse(self, node: ast.AST, why: str = "") -> Any:
         line = getattr(node, "lineno", 0)
         form = why or f"got {ast.unparse(node)!r:.60}"
-        raise ConfigError(
+        raise _RefusedError(
             f"Line {line} of {self.path} must be a value, made of literals, f-strings, comprehensions over range() and "
             f"check.{', check.'.join(OFFERED[:3])} and so on, {form}."
         )
 
     def _imported(self, node: ast.ImportFrom) -> None:
         names = {alias.asname or alias.name: alias.name for alias in node.names}
+        self.imported |= set(names)
         if node.module == "transformer_mb" and set(names.values()) == {"check"} and not node.level:
             self.values |= dict.fromkeys(names, check)
         elif node.module == "transformer_mb.check" and set(names.values()) <= set(OFFERED) and not node.level:
@@ -142,13 +151,16 @@ class _Reader:
             return self._refuse(node)
         try:
             return form(self, node, names)
+        except _RefusedError:  # what is inside has said it
+            raise
         except (TypeError, ValueError, KeyError, IndexError, ZeroDivisionError, OverflowError) as error:
-            return self._refuse(node, f"got {error}")
+            return self._refuse(node, f"got {str(error).rstrip('.')}")
 
     def constant(self, node: ast.Constant, names: Mapping[str, Any]) -> Any:
         return node.value
 
     def name(self, node: ast.Name, names: Mapping[str, Any]) -> Any:
+        self.used.add(node.id)
         return names[node.id] if node.id in names else self._refuse(node, f"got the unknown name {node.id}")
 
     def several(self, node: ast.Tuple | ast.List, names: Mapping[str, Any]) -> Any:

@@ -37,7 +37,8 @@ class Block(nnx.Module):
         self.wrong = wrong
 
     def __call__(self, x, mask):
-        h = self.norm1(x + self.attn(x, mask))
+        past = jax.lax.stop_gradient(x) if self.wrong == "no gradient past" else x
+        h = self.norm1(past + self.attn(x, mask))
         inner = self.fc1(h)
         if self.wrong == "no gradient":
             inner = jax.lax.stop_gradient(inner)
