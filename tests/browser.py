@@ -1,4 +1,4 @@
-"""Debian's Chromium, driven by Playwright, for tests of pages; their conftest.py imports the fixtures from here.
+"""Debian's Chromium, driven by Playwright, for tests of pages; ``conftest.py`` loads it as a plugin.
 
 Where there is no Chromium these tests are skipped, but in CI, whose variable ``CI`` is set, they fail: CONTRIBUTING.md says how
 it gets there.

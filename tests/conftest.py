@@ -25,7 +25,8 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 
 
-pytest_plugins = ["transformer_mb.conformance.options"]  # --backend, and the mark long(but=n)
+# --backend, and the mark long(but=n); and one browser, of which a process can start no second one.
+pytest_plugins = ["transformer_mb.conformance.options", "browser"]
 
 
 def pytest_ignore_collect(collection_path, config):

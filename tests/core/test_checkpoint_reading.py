@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from transformer_mb.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from transformer_mb.checkpoint.files import FILES, KEPT, LAST, TOKENIZERS
+from transformer_mb.checkpoint.files import CARRIED, FILES, GENERATION, HEADS, KEPT, LAST, TOKENIZERS
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import CheckpointError
@@ -127,7 +127,7 @@ def test_no_folder_and_a_file_in_its_place(tmp_path):
     refused(tmp_path / "file", "got a file")
 
 
-@pytest.mark.parametrize("name", sorted({*FILES} - {LAST, KEPT, *TOKENIZERS}))
+@pytest.mark.parametrize("name", sorted({*FILES} - {LAST, KEPT, *TOKENIZERS, GENERATION, HEADS, CARRIED}))
 def test_a_missing_file(folder, name):
     (folder / name).unlink()
     refused(folder, name)

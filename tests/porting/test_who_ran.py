@@ -198,6 +198,7 @@ def test_stacks_are_run_by_their_framework_and_what_is_around_them_by_us(tmp_pat
 def test_every_family_of_tensors_is_known_to_the_cases():
     assert {name for name, family in FAMILIES.items() if family.kind == "tensors"} == {
         "d2l",
+        "marian_npz",  # whose tests are test_marian_npz.py's
         "torch_transformer",
         "paddle_transformer",
     }

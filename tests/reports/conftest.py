@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from browser import browser, visit  # noqa: F401
 from reports.records import ATTENTION, CHECK, COMMITTED, RESULTS
 
 

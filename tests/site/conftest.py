@@ -9,7 +9,6 @@ import threading
 
 import pytest
 
-from browser import browser, visit  # noqa: F401
 from site_pages import DOCS
 
 

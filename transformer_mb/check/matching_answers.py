@@ -67,7 +67,8 @@ class _Asked:
             other = self.theirs.record("float64", pairs.to_candidate(weights), inputs, 0, gradients=False)
             errors = {path: _nearest(passed, path, other, partners[path]) for path in _ended(passed) if path in partners}
             whole = _difference(_outputs(passed, ""), _outputs(other, ""))
-            found = max(found, Agreement(whole, errors), key=lambda one: not one) if draw else Agreement(whole, errors)
+            now = Agreement(whole, errors)
+            found = now if not draw or (found and not now) else found
         return found
 
     def _reference(self, draw: int, paired: frozenset[str]) -> tuple[Arrays, Arrays, Passed]:
@@ -122,7 +123,8 @@ def _outputs(passed: Passed, path: str) -> list[np.ndarray]:
 
 def _nearest(passed: Passed, path: str, other: Passed, partners: list[str]) -> float:
     """Return how much a module's outputs differ from those of the most alike of its partners."""
-    return min((_difference(_outputs(passed, path), _outputs(other, partner)) for partner in partners), default=np.inf)
+    found = [_difference(_outputs(passed, path), _outputs(other, partner)) for partner in partners]
+    return float(np.min(found)) if found else float(np.inf)
 
 
 def _difference(ours: list[np.ndarray], theirs: list[np.ndarray]) -> float:
@@ -130,5 +132,5 @@ def _difference(ours: list[np.ndarray], theirs: list[np.ndarray]) -> float:
     pairs = list(zip(ours, theirs, strict=False))
     if not pairs or len(ours) != len(theirs) or any(one.shape != other.shape for one, other in pairs):
         return float(np.inf)
-    errors = [np.linalg.norm(one - other) / max(float(np.linalg.norm(one)), 1e-30) for one, other in pairs]
+    errors = [np.linalg.norm(one - other) / (float(np.linalg.norm(one)) or 1e-30) for one, other in pairs]
     return float(np.max(errors)) if np.isfinite(errors).all() else float(np.inf)

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from ..parity.verdict.limits import FLOOR_EPS, TIMES
 from ..reports.record import finite
 from .cases import EPS
@@ -99,7 +101,8 @@ class Tree:
         errors = [(node, node.inherited) for node in self.nodes if node.inherited is not None and node.inherited > 0.0]
         if len(errors) < 2:
             return ""
-        (_, before), (where, after) = max(pairwise(errors), key=lambda pair: pair[1][1] / pair[0][1])
+        steps = list(pairwise(errors))
+        (_, before), (where, after) = steps[int(np.argmax([after / before for (_, before), (_, after) in steps]))]
         if after >= JUMP * before:
             return f"the error jumps from {before:.1e} to {after:.1e} at {where.name}"
         return f"the error grows step by step, from {errors[0][1]:.1e} to {errors[-1][1]:.1e} over {len(errors)} modules"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
+import numpy as np
+
 from ..files.typed_record import check_record
 from ..printable import counted
 from ..reports.page import Section
@@ -71,7 +73,7 @@ def _row(name: str, facts: Sequence[Fact], effects: Sequence[Mapping[str, Any]])
         "values": {fact.framework: value_text(fact.value) for fact in facts},
         "reasons": {fact.framework: fact.reason for fact in facts if fact.reason},
         "answers": sum(value != NONE for value in values),
-        "moves": max((abs(one["moved"]["mean"]) for one in effects), default=-1.0),
+        "moves": float(np.max([-1.0, *(abs(one["moved"]["mean"]) for one in effects)])),
         "effects": list(effects),
     }
 

@@ -100,7 +100,7 @@ class Comparison:
     def curves(self) -> dict[str, Any]:
         """Return the loss of some ``steps``, from 1 on, of each run: ``losses`` by column, a list per seed.
 
-        Of an attribution's runs those with all of the column's own parts.
+        Of an attribution's runs those with all of the column's own parts; a run that broke off has no curve.
         """
         steps = int(self.job["steps"])
         shown = sorted({round(1 + number * (steps - 1) / (POINTS - 1)) for number in range(POINTS)})
@@ -108,7 +108,7 @@ class Comparison:
         for column in (cost.column for cost in self.costs):
             runs = [run for run in self.runs if run.column == column]
             most = max((len(run.own) for run in runs), default=0)
-            whole = [run for run in runs if len(run.own) == most]
+            whole = [run for run in runs if len(run.own) == most and len(run.losses) == steps]
             losses[column] = [[float(f"{run.losses[step - 1]:.5g}") for step in shown] for run in whole]
         return {"steps": shown, "losses": losses}
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...columns.messages import Arrays
 from ..computing.messages import OUTPUTS, under
-from .limits import FLOOR, TINY, gradient_floor, norm
+from .limits import FLOOR, TINY, gradient_floor, norm, worst
 
 AT = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)  # shares of the numbers
 
@@ -42,7 +42,7 @@ def numbers_off(measured: str, got: Arrays, expected: Arrays) -> dict[str, np.nd
     found = {}
     for name, value in exact.items():
         floor = gradient_floor(value, whole) if measured == "gradients" else FLOOR * np.sqrt(value.size)
-        size = max(norm([value]), floor, TINY) / np.sqrt(max(value.size, 1))
+        size = worst([norm([value]), floor, TINY]) / np.sqrt(value.size or 1)
         found[name] = np.abs(np.asarray(ours[name], np.float64) - np.asarray(value, np.float64)) / size
     return found
 
@@ -62,7 +62,7 @@ def spread(measured: str, got: Arrays, expected: Arrays, numpy: list[float] | No
     off = {name: value for name, value in numbers_off(measured, got, expected).items() if value.size}
     if not off:
         return Spread()
-    name = max(off, key=lambda one: float(off[one].max()))
+    name = list(off)[int(np.argmax([value.max() for value in off.values()]))]  # NaN counts as the largest
     place = np.unravel_index(int(off[name].argmax()), off[name].shape)
     values = [float(np.asarray(compared(measured, answer)[name])[place]) for answer in (got, expected)]
     where = f"{name} at {[int(index) for index in place]}" if place else name
