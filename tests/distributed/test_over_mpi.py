@@ -1,5 +1,6 @@
 """Gradients summed by MPI: four processes, mpiexec's, and the program at which MPICH's processes meet."""
 
+import os
 import shutil
 import socket
 import sys
@@ -101,3 +102,20 @@ def test_a_stranger_is_sent_away_and_a_process_that_goes_ends_the_meeting(meetin
     one.close()
     thread.join(10.0)
     assert not thread.is_alive()
+
+
+def test_who_ends_later_than_the_starter_is_still_answered():
+    """MPICH reads before the beginning of an answer that does not come, and crashes."""
+    server, (reading, writing) = socket.create_server(("127.0.0.1", 0)), os.pipe()
+    with server, os.fdopen(reading) as starter:
+        thread = threading.Thread(target=pmi.serve, args=(server, 2, 20.0, starter), daemon=True)
+        thread.start()
+        one, two = (socket.create_connection(server.getsockname(), timeout=10.0) for _ in range(2))
+        for peer in (one, two):
+            assert "rc=0" in said(peer, "cmd=init pmi_version=1 pmi_subversion=1")
+        assert said(one, "cmd=finalize") == "cmd=finalize_ack rc=0\n"
+        os.close(writing)
+        thread.join(1.0)
+        assert said(two, "cmd=finalize") == "cmd=finalize_ack rc=0\n"
+        thread.join(10.0)
+        assert not thread.is_alive()

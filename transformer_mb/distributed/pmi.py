@@ -72,7 +72,8 @@ def serve(server: socket.socket, size: int, timeout: float, starter: IO[str] | N
     """Answer ``size`` processes until all have finished, or one has gone before: then MPI must wait no longer in the others.
 
     Args:
-        timeout: seconds in which all must have come. starter: nothing comes of it but its end, which ends this.
+        timeout: seconds in which all must have come. starter: nothing comes of it but its
+            end, which ends this unless MPI has begun to end.
     """
     meeting, heard, end = Meeting(size), dict[socket.socket, bytes](), monotonic() + timeout
     selector = selectors.DefaultSelector()
@@ -81,7 +82,10 @@ def serve(server: socket.socket, size: int, timeout: float, starter: IO[str] | N
     while len(meeting.finished) < size and (len(meeting.known) == size or monotonic() < end):
         for key, _ in selector.select(1.0):
             if key.fileobj is starter:
-                return
+                if not meeting.finished:
+                    return
+                selector.unregister(starter)  # who started it has finished; a process that asks in vain would crash
+                continue
             if key.fileobj is server:
                 peer, _ = server.accept()
                 heard[peer] = b""
