@@ -71,7 +71,7 @@ def is_beyond(url, address, within=None):
 
 
 def findings(page):
-    """What axe-core finds that is serious or critical: each rule with the elements."""
+    """Return the serious and critical findings of axe-core: each rule with its elements."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(page).response["violations"]

@@ -53,7 +53,7 @@ def test_a_thousand_draws_of_a_layer_with_its_batch_permuted_give_no_false_alarm
 
 
 def test_enough_mistakes_are_planted_and_nearly_all_must_be_named_and_show_in_float32():
-    """What "Done when" asks of 60 mistakes, in the same shares of as many as there are."""
+    """At least 55 of 60 mistakes must be named, and 58 show in float32; the table is held to these shares."""
     assert len(MISTAKES) >= 60 and len({str(one) for one in MISTAKES}) == len(MISTAKES)
     assert sum(one.named for one in MISTAKES) >= 55 / 60 * len(MISTAKES)
     assert sum(one.in_float32 for one in MISTAKES) >= 58 / 60 * len(MISTAKES)

@@ -29,7 +29,7 @@ def test_a_map_gives_the_candidate_what_its_expressions_turn_into_the_references
 
 
 def test_gradients_come_back_by_the_chain_rule():
-    """Of a sum of products with the candidate's own tensors: the derivative by the reference's, by differences."""
+    """The derivative, by the reference's tensors, of a sum of products with the candidate's; by differences."""
     pairs, here, factors = weight_map(MAP, HERE, THERE), arrays(HERE), arrays(THERE)
 
     def loss(tensors):

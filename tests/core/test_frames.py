@@ -1,4 +1,4 @@
-"""What stands around a text for a model: ids before and after it, in vocabularies, translations, scores and prompts."""
+"""Frames, the ids before and after a text, in vocabularies, translations, scores and prompts."""
 
 import numpy as np
 import pytest

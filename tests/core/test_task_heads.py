@@ -77,7 +77,7 @@ def test_each_head_is_given_its_states(numpy):
 
 @pytest.mark.parametrize("rows", [5, 23])
 def test_the_states_of_a_decoder_are_those_before_its_output(rows, numpy):
-    """Of fewer tokens than the model is wide, and of more."""
+    """The batches have fewer tokens than the model is wide, and more."""
     config = tmb.TransformerConfig(source_vocab_size=11, target_vocab_size=rows, tie_output=True, **SIZES)
     model = numpy.build(config, seed=1)
     target = np.array([[2, 4, 1], [2, 3, 3]])

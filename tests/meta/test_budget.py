@@ -52,7 +52,7 @@ ROOMS = {
     "tests/errata": (180, 3),
     "tests/examples": (593, 9),
     "tests/judge": (531, 4),
-    "tests/meta": (1_628, 25),
+    "tests/meta": (1_621, 25),
     "tests/native": (4_522, 34),
     "tests/parity": (5_202, 61),
     "tests/porting": (10_021, 72),

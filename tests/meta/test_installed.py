@@ -1,4 +1,4 @@
-"""What an installed package brings to pytest in another folder: a plugin that costs next to nothing, and the suite."""
+"""An installed package brings two things to pytest in another folder: a plugin that costs next to nothing, and the suite."""
 
 import os
 import subprocess

@@ -7,25 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from docs.site.twins import NAMES
 from transformer_mb.built_in import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 FIRST_SCREEN = "\n".join(README.splitlines()[:60])
-SPOKEN = {
-    "numpy": "NumPy",
-    "torch": "PyTorch",
-    "tensorflow": "TensorFlow",
-    "paddle": "PaddlePaddle",
-    "mxnet": "MXNet",
-    "jax": "JAX",
-}
 PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_first_screen_names_the_framework(name):
-    assert SPOKEN[name] in FIRST_SCREEN, f"name the backend {name} in the README's first 60 lines and in SPOKEN here"
+    assert NAMES[name] in FIRST_SCREEN, f"name the backend {name} in the README's first 60 lines and in docs/site/twins.py"
 
 
 def test_a_stranger_reads_it_at_one_sitting():

@@ -84,7 +84,7 @@ def made(folder, lines):
                 rows = tokenizer(lines)["input_ids"]
                 found[which] = padded(rows)
                 facts[which] = [len(tokenizer), type(tokenizer).__name__, tokenizer.decode(rows[40], skip_special_tokens=True)]
-            except Exception as error:
+            except Exception as error:  # the test says which tokenizer transformers itself cannot load
                 facts[which] = [0, type(error).__name__, str(error)[:300]]
     return found, facts
 

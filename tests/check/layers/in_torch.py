@@ -19,7 +19,7 @@ class Block(nn.Module):
 
 
 class Perceptron(nn.Module):
-    """What every framework has: two dense layers with a norm between them."""
+    """Two dense layers with a norm between them, which every framework has."""
 
     def __init__(self, size, rate=0.0):
         super().__init__()

@@ -7,7 +7,7 @@ from transformers.models.t5.modeling_t5 import T5Block
 
 
 def added(lens, size, like):
-    """What is added to the scores [B, 1, 1, size]: the lowest finite number from ``lens`` [B] on, else 0."""
+    """Return the summand of the scores [B, 1, 1, size]: the lowest finite number from ``lens`` [B] on, else 0."""
     outside = torch.arange(size) >= lens[:, None]
     return (outside * torch.finfo(like.dtype).min)[:, None, None, :].to(like.dtype)
 
