@@ -104,7 +104,7 @@ mutants-results:
 # file of English, tab, French, such as the first lines of the Tatoeba export. `bench-before BEFORE=CHECKOUT` puts an earlier commit's
 # own speed beside today's instead, in one run.
 bench: $(VENV)/all
-	$(RUN)/python benchmarks/bench.py $(DATA) --json benchmarks/results/speed.json --page docs/SPEED.md
+	$(RUN)/python benchmarks/bench.py $(DATA) --json benchmarks/results/speed.json --page docs/SPEED.md --readme README.md
 	$(RUN)/python benchmarks/first_answer.py --json benchmarks/results/first_answer.json --page docs/SPEED.md
 	$(RUN)/python benchmarks/d2l_translations.py $(DATA) --json benchmarks/results/d2l_translations.json
 

@@ -1,13 +1,16 @@
 """Speed beside others: ours and a peer in turns, with equal weights and equal results, each in a process of its own.
 
     python benchmarks/bench.py [DATA.tsv] [--only TEXT] [--seconds SECONDS] [--folder build/speed] [--json FILE] [--page FILE]
+    python benchmarks/bench.py --measured FILE --page FILE [--readme FILE]
     python benchmarks/bench.py [DATA.tsv] --device cuda ...
     python benchmarks/bench.py [DATA.tsv] --before CHECKOUT ...
 
-The rows are those of speed/rows.toml, on another device those of speed/gpu_rows.toml; environments for peers of old are made in
-the folder. What is timed is whole rounds as users run them: an epoch or a step, translated sentences. Ratios are taken round by
-round, so that a machine whose speed drifts favors neither. With ``--before`` the peer of each row is the same side of ours in
-another checkout: what a change made faster or slower.
+The rows are those of speed/rows.toml, on another device those of speed/gpu_rows.toml; environments for peers of old are made
+in the folder. What is timed is whole rounds as users run them: an epoch or a step, translated sentences. Ratios are taken
+round by round, so that a machine whose speed drifts favors neither. A target is met or missed where the whole interval of its
+figure (95 %, by the bootstrap over rounds) is on one side of it, and undecided elsewhere. Rounds during which something else
+used the processors are repeated. With ``--before`` the peer of each row is the same side of ours in another checkout: what a
+change made faster or slower. With ``--measured`` nothing is timed: the pages are filled in from a record.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from pathlib import Path
 import environment_making
 from speed.jobs import made
 from speed.limits import has, limits
-from speed.table import table
+from speed.table import page, table, targets
 from speed.turns import PAUSE, race
 
 from program import fill, keep, machine, program
@@ -39,7 +42,11 @@ def main():
     parser.add_argument("--folder", type=Path, default=TABLES.parents[1] / "build" / "speed")
     parser.add_argument("--before", type=Path, help="a checkout of an earlier commit, which is then the peer of each row")
     parser.add_argument("--page", type=Path, help="a page with the comments speed, on a GPU speed-gpu, to fill in")
+    parser.add_argument("--readme", type=Path, help="a page with the comments speed, into which the count of targets goes")
+    parser.add_argument("--measured", type=Path, help="fill the pages in from what --json kept, and time nothing")
     options = parser.parse_args()
+    if options.measured:
+        return fill_in(json.loads(options.measured.read_text()), options)
     if not has(options.device):
         parser.error(f"--device must be one that PyTorch has here, got {options.device!r}")
     folder = options.folder.resolve()
@@ -68,7 +75,7 @@ def main():
             told = {"title": job["title"], "job": job["job"], **row}
             try:
                 made_here = made(job["job"], folder / "jobs", options.data)
-                told["ours_measured"], told["peer_measured"] = race(made_here, sides, *timing)
+                (told["ours_measured"], told["peer_measured"]), told["disturbance"] = race(made_here, sides, *timing)
                 told |= share(told, made_here, reached)
             except Exception as error:
                 told["failed"] = f"{type(error).__name__}: {error}"
@@ -77,9 +84,16 @@ def main():
             measured["rows"].append(told)
             print(*table([told], heading=len(measured["rows"]) == 1), sep="\n", flush=True)
             keep(options.json, measured)  # after each row: the whole takes long
-    if options.page:
-        fill(options.page, "speed" if options.device == "cpu" else "speed-gpu", "\n".join([*table(measured["rows"]), ""]))
+    fill_in(measured, options)
     sys.exit(any("failed" in row for row in measured["rows"]))
+
+
+def fill_in(measured, options):
+    rows = measured["rows"]
+    if options.page:
+        fill(options.page, "speed-gpu" if "device" in measured["machine"] else "speed", page(rows))
+    if options.readme:
+        fill(options.readme, "speed", f"{targets(rows)}\n")
 
 
 def beside_itself(rows):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from transformer_mb.reports.targets import interval, verdict, verdicts_in_words
+
 HEADING = (
-    "| work | ours | tokens/s | MiB | peer | tokens/s | MiB | ratio (lowest to highest) | target |",
+    "| work | ours | tokens/s | MiB | peer | tokens/s | MiB | ratio (interval) | target |",
     "|---|---|---|---|---|---|---|---|---|",
 )
 
@@ -16,9 +18,13 @@ def table(rows, heading=True):
             yield f"| {row['title']} | {row['ours']} | {row['failed'][:200]} | | {row['peer']} | | | | {target(row)} |"
             continue
         ours, peer = row["ours_measured"], row["peer_measured"]
-        ratio, lowest, highest = ours["ratio"]
         sides = f"{row['ours']} | {side(ours)} | {named(row)} | {side(peer)}"
-        yield f"| {row['title']} | {sides} | {ratio:.2f} ({lowest:.2f} to {highest:.2f}) | {target(row)} |"
+        yield f"| {row['title']} | {sides} | {ratio(row)} | {target(row)} |"
+
+
+def page(rows):
+    """The table, and the count of targets below it."""
+    return "\n".join([*table(rows), "", targets(rows), ""])
 
 
 def side(measured):
@@ -31,10 +37,13 @@ def named(row):
     return " ".join([name, *words])
 
 
-def reached(row):
-    """The figure that the row's target is about: a ratio, tokens per second, or a fraction of the rate of products."""
-    measured = row["ours_measured"]
-    return {"tokens/s": measured["tokens_per_s"][0], "products": row.get("share")}.get(row.get("of"), measured["ratio"][0])
+def ratio(row):
+    """The median with its interval; and how much of it was measured while something else used the processors."""
+    measured, other = row["ours_measured"], row.get("disturbance", {})
+    low, high = interval(measured, "ratio")
+    ends = f"{measured['ratio'][0]:.2f} ({low:.2f} to {high:.2f})"
+    kept = other.get("kept_disturbed")
+    return f"{ends}, {kept} of {measured['rounds']} rounds disturbed" if kept else ends
 
 
 def target(row):
@@ -45,4 +54,9 @@ def target(row):
     if "failed" in row:
         return words
     figure = f", {row['share']:.0%}" if products else ""
-    return f"{words}: {'met' if reached(row) >= row['target'] else 'missed'}{figure}"
+    return f"{words}: {verdict(row)}{figure}"
+
+
+def targets(rows):
+    """The sentence that counts them, for pages."""
+    return f"{verdicts_in_words(list(map(verdict, rows)))}."

@@ -11,8 +11,13 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from .disturbance import Watch
+from .interval import interval
+
 HERE = Path(__file__).parent
 WARM_UP = 2
+LEAST = 5  # turns
+LONGER = 3  # times as long, at most, goes on what is repeated since something disturbed it
 PAUSE = 0.3  # seconds: OpenMP's threads spin on for a fifth of one after their work, on the processors of the next contestant
 AGREE = 1e-4  # of a loss, or of the largest logit: all of them compute in float32
 
@@ -66,9 +71,11 @@ class Running:
 def race(folder, contestants, seconds, pause=PAUSE, longest=None):
     """Rounds in turns until about ``seconds`` have gone; at least five of each. After ``longest`` seconds it has failed.
 
+    A turn during which something else used the processors is set aside and repeated, until ``LONGER`` times as much has gone.
+
     ``contestants``: an interpreter, words, and the checkout if it is another one; the last is the peer. Returns a dictionary
     for each: version, median and spread of tokens per second, memory, and the ratio to the peer, taken round by round; and
-    where tokens part, of the others, the share of the peer's that theirs equal.
+    where tokens part, of the others, the share of the peer's that theirs equal. And a dictionary of what disturbed them.
     """
     with ExitStack() as stack:
         running = []
@@ -83,23 +90,70 @@ def race(folder, contestants, seconds, pause=PAUSE, longest=None):
         for one in running:
             one.ready()
         equal = [check(one, running[-1]) for one in running]
-        rounds = [[] for _ in running]
-        while len(rounds[0]) < WARM_UP + 5 or sum(took for each in rounds for took, *_ in each[WARM_UP:]) < seconds:
-            for one, done in zip(running, rounds, strict=True):
-                done.append(one.round())
-                time.sleep(pause)
-    speeds = [[units / took for took, units, _ in each[WARM_UP:]] for each in rounds]
-    memory = [each[-1][2] for each in rounds]
-    return [
+        watch = Watch([one.process.pid for one in running])
+        first, *_ = [turn(running, pause) for _ in range(WARM_UP)]
+        watch.lost()
+        turns = []
+        while wanted(turns, seconds):
+            taken = turn(running, pause)
+            turns.append((taken, watch.lost()))
+    kept, disturbed = quietest(turns)
+    rounds = list(zip(*kept, strict=True))
+    speeds = [[units / took for took, units, _ in each] for each in rounds]
+    memory = [max(taken[number][2] for taken, _ in turns) for number in range(len(running))]
+    measured = [
         {
             "version": one.version,
-            "first_round_s": round(each[0][0], 3),
+            "first_round_s": round(began[0], 3),
             "memory_MiB": round(most),
             **same,
             **spread(speed, speeds[-1]),
         }
-        for one, each, speed, most, same in zip(running, rounds, speeds, memory, equal, strict=True)
+        for one, began, speed, most, same in zip(running, first, speeds, memory, equal, strict=True)
     ]
+    return measured, disturbed
+
+
+def turn(running, pause):
+    """One round of each: seconds, units of work and MiB."""
+    done = []
+    for one in running:
+        done.append(one.round())
+        time.sleep(pause)
+    return done
+
+
+def wanted(turns, seconds):
+    """Whether another turn is needed: a turn is its rounds, and what was lost meanwhile (None: nobody knows)."""
+
+    def short(some, times):
+        return len(some) < LEAST * times or sum(took for taken, _ in some for took, *_ in taken) < seconds * times
+
+    return short([one for one in turns if not disturbs(one[1])], 1) and short(turns, LONGER)
+
+
+def disturbs(lost):
+    return lost is not None and lost.disturbed
+
+
+def quietest(turns):
+    """Return the turns that nothing disturbed, or if they are fewer than ``LEAST`` the least disturbed, and what is told of it.
+
+    They are chosen by what was lost, and never by how fast they were.
+    """
+    known = [lost for _, lost in turns if lost is not None]
+    told = {
+        "turns": len(turns),
+        "watched": len(known) == len(turns),
+        "disturbed": sum(map(disturbs, known)),
+        "most": {name: max((getattr(lost, name) for lost in known), default=0.0) for name in ("others", "stolen")},
+        "load": round(os.getloadavg()[0], 2),
+    }
+    kept = [turn for turn in turns if not disturbs(turn[1])]
+    if len(kept) < LEAST:
+        kept = sorted(turns, key=lambda one: sum(one[1] or (0.0, 0.0)))[:LEAST]
+    told["kept_disturbed"] = sum(disturbs(lost) for _, lost in kept)
+    return [taken for taken, _ in kept], told
 
 
 def stop(running, longest):
@@ -110,12 +164,19 @@ def stop(running, longest):
 
 
 def spread(speeds, peers):
+    speeds, peers = ([round(speed, 1) for speed in each] for each in (speeds, peers))
     ratios = [speed / peer for speed, peer in zip(speeds, peers, strict=True)]
+    figures = {"tokens_per_s": (speeds, 1), "ratio": (ratios, 3)}
     return {
         "rounds": len(speeds),
-        "tokens_per_s": [round(figure, 1) for figure in (statistics.median(speeds), min(speeds), max(speeds))],
-        "ratio": [round(figure, 3) for figure in (statistics.median(ratios), min(ratios), max(ratios))],
+        **{name: rounded((statistics.median(each), min(each), max(each)), digits) for name, (each, digits) in figures.items()},
+        "intervals": {name: rounded(interval(each), digits) for name, (each, digits) in figures.items()},
+        "each_tokens_per_s": speeds,
     }
+
+
+def rounded(figures, digits):
+    return [round(figure, digits) for figure in figures]
 
 
 def check(one, peer):

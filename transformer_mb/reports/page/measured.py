@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 
 from ...files.typed_record import check_record
 from ...printable import counted
+from ..targets import interval, verdict, verdicts_in_words
 from .section import Section
 
 
@@ -45,25 +46,21 @@ def speed_section(content: Mapping[str, Any]) -> Section:
         if "failed" not in row:
             for side in ("ours_measured", "peer_measured"):
                 check_record(Side, row.get(side), f"{side} of row {number}", others=True)
-        rows.append({**row, "met": _met(row)})
-    judged = [row["met"] for row in rows if row["met"] is not None]
+        rows.append({**row, "verdict": verdict(row)} | ({} if "failed" in row else {"shown": _shown(row)}))
+    judged = [row["verdict"] for row in rows if row["verdict"] is not None]
     return Section(
         kind="speed",
         title="Speed",
-        sentence=f"{sum(judged)} of {counted(len(judged), 'target')} are met, in {counted(len(rows), 'comparison')}.",
+        sentence=f"{verdicts_in_words(judged)}; {counted(len(rows), 'comparison')}.",
         facts=_machine(content),
         data={"rows": rows},
     )
 
 
-def _met(row: Mapping[str, Any]) -> bool | None:
-    """Tell whether a row reaches its target: a ratio, tokens per second, or a share of the rate of products."""
-    if "target" not in row or "failed" in row:
-        return None
+def _shown(row: Mapping[str, Any]) -> list[float]:
+    """Return the ratio of a row with both ends of its interval."""
     measured = row["ours_measured"]
-    figures = {"tokens/s": measured["tokens_per_s"][0], "products": row.get("share")}
-    reached = figures.get(str(row.get("of")), measured["ratio"][0])
-    return reached is not None and bool(reached >= row["target"])
+    return [measured["ratio"][0], *interval(measured, "ratio")]
 
 
 def costs_section(content: Mapping[str, Any]) -> Section:

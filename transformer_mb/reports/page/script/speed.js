@@ -1,16 +1,18 @@
 // Ours beside other implementations, against the targets that were set; and what a token costs, by size.
 
+const VERDICTS = { met: ["good", "✓"], missed: ["bad", "✗"], undecided: ["quiet", "?"] };
+
 function drawSpeed(section, content) {
   const { rows } = section.data;
-  const far = Math.max(2, ...rows.filter((row) => row.ours_measured).map((row) => row.ours_measured.ratio[2])) * 1.1;
+  const far = Math.max(2, ...rows.filter((row) => row.ours_measured).map((row) => row.shown[2])) * 1.1;
   for (const title of new Set(rows.map((row) => row.title))) {
     const some = rows.filter((row) => row.title === title);
     content.append(make("figure", {}, table(title, ["Ours", "Beside", "Tokens/s", "of theirs", "Ratio, dashed: target", "Ratio", "Target"], some.map((row) => {
       if (!row.ours_measured) return [row.ours, row.peer, row.failed || "", "", "", "", ""];
-      const [ratio, low, high] = row.ours_measured.ratio;
+      const [ratio, low, high] = row.shown;
       const words = `${row.ours} beside ${row.peer}: ${ratio} times as fast, between ${low} and ${high}`;
       const target = row.target !== undefined && !row.of ? row.target : null;
-      const mark = row.met === null ? "" : make("span", { class: row.met ? "good" : "bad" }, `${row.met ? "✓" : "✗"} ${short(row.target)}${row.of ? ` ${row.of}` : ""}`);
+      const mark = row.verdict === null ? "" : make("span", { class: VERDICTS[row.verdict][0] }, `${VERDICTS[row.verdict][1]} ${short(row.target)}${row.of ? ` ${row.of}` : ""}${row.verdict === "undecided" ? ", undecided" : ""}`);
       return [row.ours, row.peer.replace(/^ours backend=/, "our "), short(row.ours_measured.tokens_per_s[0]), short(row.peer_measured.tokens_per_s[0]),
         interval({ low, mid: ratio, high }, logarithmic(0.25, far), words, { zero: 1, target }), `${ratio.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})`, mark];
     }), [2, 3])));
