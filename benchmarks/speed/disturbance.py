@@ -1,4 +1,4 @@
-"""What of the processors' time went elsewhere while contestants ran: to other processes, or taken by the machine's owner."""
+"""Loss of processor time while contestants ran: to other processes, or to whoever owns the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interval of a median over few rounds, by the bootstrap: percentiles of the medians of rounds drawn with replacement."""
+"""Intervals of a median over few rounds, by the bootstrap: percentiles of the medians of rounds drawn with replacement."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def race(folder, contestants, seconds, pause=PAUSE, longest=None):
 
 
 def turn(running, pause):
-    """One round of each: seconds, units of work and MiB."""
+    """Let each do a round; returns their seconds, units of work and MiB."""
     done = []
     for one in running:
         done.append(one.round())
@@ -124,7 +124,7 @@ def turn(running, pause):
 
 
 def wanted(turns, seconds):
-    """Whether another turn is needed: a turn is its rounds, and what was lost meanwhile (None: nobody knows)."""
+    """Tell whether another turn is needed; a turn is its rounds, and what was lost meanwhile (None: nobody knows)."""
 
     def short(some, times):
         return len(some) < LEAST * times or sum(took for taken, _ in some for took, *_ in taken) < seconds * times

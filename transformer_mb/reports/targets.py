@@ -1,4 +1,4 @@
-"""Whether a timed row reaches its target: the figure that the target is about, its interval, and the verdict of both."""
+"""Verdicts on timed rows: the figure that a target is about, its interval, and what both allow to say."""
 
 from __future__ import annotations
 
