@@ -48,6 +48,8 @@ class TransformerConfig:
             epsilon inside the root, no mean and no bias: Zhang & Sennrich 2019).
         norm_affine: whether normalisations have a learned scale, and a shift unless they are ``rms_norm``.
         embedding_norm: a normalisation after the embedding sum (BERT).
+        ffn_gated: the FFN's activation is multiplied by a second projection of the input (Shazeer 2020): T5 1.1 with
+            ``gelu_tanh``, Llama with ``silu``.
         embedding_scale: multiply token embeddings by sqrt(D).
         share_embeddings: one table for source and target. tie_output: the output projection is the
             target embedding table.
@@ -93,6 +95,7 @@ class TransformerConfig:
     encoder_attention_bias: bool = False
     decoder_attention_bias: bool = False
     ffn_bias: bool = True
+    ffn_gated: bool = False
     output_bias: bool = True
     token_types: int = 0
     pooler: bool = False

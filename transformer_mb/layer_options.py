@@ -36,6 +36,7 @@ class BlockOptions(NormOptions, total=False):
     norm_position: str
     activation: str
     ffn_bias: bool
+    ffn_gated: bool
     ffn_dropout: float
     attention_dropout: float | None
 
@@ -141,7 +142,7 @@ class Chosen:
     @property
     def ffn(self) -> dict[str, Any]:
         """The arguments of PositionWiseFFN."""
-        return {"activation": self.activation, "dropout": self.ffn_dropout, "use_bias": self.ffn_bias}
+        return {"activation": self.activation, "dropout": self.ffn_dropout, "use_bias": self.ffn_bias, "gated": self.ffn_gated}
 
 
 def encoder_block_arguments(config: TransformerConfig) -> dict[str, Any]:

@@ -91,6 +91,7 @@ OTHER_NAMES: dict[str, OtherName] = {
     "dim_feedforward": OtherName("torch, Paddle", ("ffn_num_hiddens",), "give ffn_num_hiddens"),
     "intermediate_dim": OtherName("Keras", ("ffn_num_hiddens",), "give ffn_num_hiddens"),
     "intermediate_size": OtherName("Hugging Face", ("ffn_num_hiddens",), "give ffn_num_hiddens"),
+    "feed_forward_proj": OtherName("Hugging Face", ("activation", "ffn_gated"), "give activation= and ffn_gated="),
     "norm_first": OtherName("torch", ("norm_position",), 'give norm_position="pre" or "post"'),
     "normalize_before": OtherName("Paddle", ("norm_position",), 'give norm_position="pre" or "post"'),
     "layer_norm_eps": OtherName("torch", ("norm_eps",), "give norm_eps="),

@@ -96,6 +96,7 @@ def _feed_forward(block: str, config: TransformerConfig) -> Shapes:
     return {
         **_linear(f"{block}.ffn.dense1", wide, narrow, config.ffn_bias),
         **_linear(f"{block}.ffn.dense2", narrow, wide, config.ffn_bias),
+        **(_linear(f"{block}.ffn.dense3", wide, narrow, config.ffn_bias) if config.ffn_gated else {}),
     }
 
 

@@ -54,6 +54,7 @@ class ModelOptions(TypedDict, total=False):
     encoder_attention_bias: Annotated[bool, "biases in the encoder's attention"]
     decoder_attention_bias: Annotated[bool, "biases in the decoder's attention"]
     ffn_bias: Annotated[bool, "biases in the feed-forward network"]
+    ffn_gated: Annotated[bool, "multiply the feed-forward network's activation by a second projection"]
     output_bias: Annotated[bool, "a bias in the output projection"]
     token_types: Annotated[int, "rows of the encoder's token-type table, 0 for none"]
     pooler: Annotated[bool, "for encoders alone"]

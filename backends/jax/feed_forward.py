@@ -47,6 +47,7 @@ class PositionWiseFFN(Called, nnx.Module):
         activation: str = "relu",
         dropout: float = 0.0,
         use_bias: bool = True,
+        gated: bool = False,
         param_dtype: Any = jnp.float32,
         rngs: nnx.Rngs | None = None,
     ):
@@ -58,7 +59,9 @@ class PositionWiseFFN(Called, nnx.Module):
         self.activation = ACTIVATIONS[activation]
         self.dropout = Dropout(dropout, rngs=rngs)
         self.dense2 = linear(ffn_num_hiddens, ffn_num_outputs)
+        self.dense3 = linear(ffn_num_input, ffn_num_hiddens) if gated else None
 
     def __call__(self, X: Array) -> Array:
         features("The input of PositionWiseFFN", X, self.dense1)
-        return self.dense2(self.dropout(self.activation(self.dense1(X))))
+        hidden = self.activation(self.dense1(X))
+        return self.dense2(self.dropout(hidden if self.dense3 is None else hidden * self.dense3(X)))

@@ -52,6 +52,7 @@ class PositionWiseFFN(Block):
         activation: str = "relu",
         dropout: float = 0.0,
         use_bias: bool = True,
+        gated: bool = False,
     ):
         check_choice("activation", activation)
         check_sizes(ffn_num_input=ffn_num_input, ffn_num_hiddens=ffn_num_hiddens, ffn_num_outputs=ffn_num_outputs)
@@ -60,7 +61,9 @@ class PositionWiseFFN(Block):
         self.activation = ACTIVATIONS[activation]
         self.dropout = Dropout(dropout)
         self.dense2 = nn.Dense(ffn_num_outputs, in_units=ffn_num_hiddens, use_bias=use_bias, flatten=False)
+        self.dense3 = nn.Dense(ffn_num_hiddens, in_units=ffn_num_input, use_bias=use_bias, flatten=False) if gated else None
 
     def forward(self, X: mnp.ndarray) -> mnp.ndarray:
         features("The input of PositionWiseFFN", X, self.dense1)
-        return self.dense2(self.dropout(self.activation(self.dense1(X))))
+        hidden = self.activation(self.dense1(X))
+        return self.dense2(self.dropout(hidden if self.dense3 is None else hidden * self.dense3(X)))

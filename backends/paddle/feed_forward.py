@@ -39,6 +39,7 @@ class PositionWiseFFN(Called, nn.Layer):
         activation: str = "relu",
         dropout: float = 0.0,
         use_bias: bool = True,
+        gated: bool = False,
     ):
         check_choice("activation", activation)
         check_sizes(ffn_num_input=ffn_num_input, ffn_num_hiddens=ffn_num_hiddens, ffn_num_outputs=ffn_num_outputs)
@@ -47,7 +48,17 @@ class PositionWiseFFN(Called, nn.Layer):
         self.activation = ACTIVATIONS[activation]
         self.dropout = Dropout(dropout)
         self.dense2 = Linear(ffn_num_hiddens, ffn_num_outputs, bias_attr=use_bias)
+        self.dense3 = Linear(ffn_num_input, ffn_num_hiddens, bias_attr=use_bias) if gated else None
 
     def forward(self, X: Tensor) -> Tensor:
         features("The input of PositionWiseFFN", X, self.dense1)
-        return self.dense2(self.dropout(self.activation(self.dense1(X))))
+        hidden = self.activation(self.dense1(X))
+        return self.dense2(self.dropout(hidden if self.dense3 is None else hidden * self.dense3(X)))
+
+    def _inner(self, product: Callable[[nn.Layer], Callable[[Tensor], Tensor]]) -> Callable[[Tensor], Tensor]:
+        """Return what computes the factor of dense2 in evaluation, by the products that a shortcut makes of layers."""
+        first, activation = product(self.dense1), self.activation
+        if self.dense3 is None:
+            return lambda X: activation(first(X))
+        third = product(self.dense3)
+        return lambda X: activation(first(X)) * third(X)

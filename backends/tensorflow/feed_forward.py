@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -39,6 +40,7 @@ class PositionWiseFFN(Called, keras.layers.Layer):
         activation: str = "relu",
         dropout: float = 0.0,
         use_bias: bool = True,
+        gated: bool = False,
         **kwargs: Any,
     ):
         check_choice("activation", activation)
@@ -50,10 +52,24 @@ class PositionWiseFFN(Called, keras.layers.Layer):
         self.activation = ACTIVATIONS[activation]
         self.dropout = Dropout(dropout)
         self.dense2 = Dense(ffn_num_outputs, use_bias=use_bias, dtype=self.dtype_policy)
+        self.dense3 = Dense(ffn_num_hiddens, use_bias=use_bias, dtype=self.dtype_policy) if gated else None
         self.dense1.build((None, ffn_num_input))
         self.dense2.build((None, ffn_num_hiddens))
+        if self.dense3 is not None:
+            self.dense3.build((None, ffn_num_input))
         self.built = True
 
     def call(self, X: tf.Tensor, *, training: bool | None = None) -> tf.Tensor:
         features("The input of PositionWiseFFN", X, self.dense1)
-        return self.dense2(self.dropout(self.activation(self.dense1(X)), training=training))
+        hidden = self.activation(self.dense1(X))
+        if self.dense3 is not None:
+            hidden = hidden * self.dense3(X)
+        return self.dense2(self.dropout(hidden, training=training))
+
+    def _inner(self, product: Callable[[Dense], Callable[[tf.Tensor], tf.Tensor]]) -> Callable[[tf.Tensor], tf.Tensor]:
+        """Return what computes the factor of dense2 in evaluation, by the products that a shortcut makes of layers."""
+        first, activation = product(self.dense1), self.activation
+        if self.dense3 is None:
+            return lambda X: activation(first(X))
+        third = product(self.dense3)
+        return lambda X: activation(first(X)) * third(X)

@@ -97,6 +97,7 @@ SWITCHES = {
     "learned positions, tied": {"position": "learned", "tie_output": True, "output_bias": False},
     "one table for all": {"source_vocab_size": 13, "share_embeddings": True, "tie_output": True},
     "no affine, no ffn bias": {"norm_affine": False, "ffn_bias": False},
+    "a gated network": {"ffn_gated": True, "ffn_bias": False},
     "embedding norm, all biases": {"embedding_norm": True, "encoder_attention_bias": True, "decoder_attention_bias": True},
 }
 

@@ -98,6 +98,7 @@ LAYERS = {
         f"ffn {name}": Case("PositionWiseFFN", (D, F, 3), normal(B, T, D), {"activation": name, "use_bias": name != "silu"})
         for name in ("relu", "gelu", "gelu_tanh", "silu")
     },
+    "ffn gated": Case("PositionWiseFFN", (D, F, 3), normal(B, T, D), {"activation": "gelu_tanh", "gated": True}),
     "dot product": Case("DotProductAttention", (0.0,), **attending()),
     "dot product, lens": Case("DotProductAttention", (0.0,), **attending([4, 0])),
     "dot product, heads": Case("DotProductAttention", (0.0,), **attending(EMPTY_ROW, heads=(H,))),

@@ -80,7 +80,8 @@ class AddNorm(Protocol):
 class PositionWiseFFN(Protocol):
     """Position-wise feed-forward network (Vaswani et al. 2017, section 3.3): dense2(dropout(activation(dense1(X)))).
 
-    X [B, T, ffn_num_input] -> [B, T, ffn_num_outputs].
+    X [B, T, ffn_num_input] -> [B, T, ffn_num_outputs]. ``gated``: dense2(dropout(activation(dense1(X)) * dense3(X))), with
+    dense3 of dense1's shape (Shazeer 2020, "GLU Variants Improve Transformer": its W, V and W_2 are dense1, dense3, dense2).
 
     Raises: ShapeError for another rank or width; ConfigError for an unknown activation.
     """
@@ -94,6 +95,7 @@ class PositionWiseFFN(Protocol):
         activation: str = "relu",
         dropout: float = 0.0,
         use_bias: bool = True,
+        gated: bool = False,
     ): ...
     def __call__(self, X: Array) -> Array: ...
 

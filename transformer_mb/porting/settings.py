@@ -47,6 +47,7 @@ EXTRA = {
     "target_language": "likewise of the target",
 }
 DECODING = ("suppress_ids", "compat_decode")  # what a source records of these may be changed
+OF_FEW = ("ffn_gated",)  # switches that most families and libraries do not have
 USUAL = {field.name: field.default for field in dataclasses.fields(TransformerConfig)}
 FIELDS = tuple(USUAL)
 
@@ -198,9 +199,12 @@ def check_sizes(config: TransformerConfig, tensors: int) -> None:
 
 
 def check_holds(config: TransformerConfig, needed: Mapping[str, Any], what: str) -> None:
-    """Refuse to write a model that ``what`` cannot express, naming every field; a tuple lists the values that it can."""
+    """Refuse to write a model that ``what`` cannot express, naming every field; a tuple lists the values that it can.
+
+    What few models have (``OF_FEW``) is refused unless it is named.
+    """
     wrong = []
-    for name, values in needed.items():
+    for name, values in {**usual(*OF_FEW), **needed}.items():
         value, choices = getattr(config, name), values if isinstance(values, tuple) else (values,)
         if value not in choices:
             wrong.append(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}")

@@ -6,6 +6,7 @@ Checks and memories of every layer take Python longer than the processor takes f
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -106,7 +107,7 @@ class BlockSteps:
                 values *= hidden.values
             self.hidden = None if hidden is None else hidden.scores
             self.cross = keys, values, product(rows, cross.W_q), product(rows, cross.W_o)
-        self.dense1, self.activation, self.dense2 = product(rows, ffn.dense1), ffn.activation.value, product(rows, ffn.dense2)
+        self.inner, self.dense2 = ffn._inner(partial(product, rows)), product(rows, ffn.dense2)
         norms = block.addnorm1, block.addnorm2, block.addnorm3
         self.pre = block.addnorm1.pre
         self.norms = [norm(None if add_norm is None else add_norm.ln, weight.dtype) for add_norm in norms]
@@ -131,4 +132,4 @@ class BlockSteps:
         return output(attend(q, keys, values, self.hidden).swapaxes(1, 2).reshape(len(X), -1))
 
     def _feed_forward(self, X: np.ndarray) -> np.ndarray:
-        return self.dense2(self.activation(self.dense1(X))[0])
+        return self.dense2(self.inner(X))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -168,10 +168,10 @@ def encode(encoder: TransformerEncoder, source: np.ndarray, hidden: Hidden | Non
 def _block(block: EncoderBlock, X: np.ndarray, B: int, hidden: Hidden | None) -> np.ndarray:
     """[B * S, D] -> [B * S, D]."""
     norms = [norm(part.ln, X.dtype) for part in (block.addnorm1, block.addnorm2)]
-    dense1, dense2 = product(len(X), block.ffn.dense1), product(len(X), block.ffn.dense2)
+    inner, dense2 = block.ffn._inner(partial(product, len(X))), product(len(X), block.ffn.dense2)
     sublayers = (
         lambda X: _attend(block.attention, X, B, hidden),
-        lambda X: dense2(block.ffn.activation.value(dense1(X))[0]),
+        lambda X: dense2(inner(X)),
     )
     return through(X, sublayers, norms, block.addnorm1.pre)
 

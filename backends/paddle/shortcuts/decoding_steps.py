@@ -88,7 +88,7 @@ class BlockSteps:
             self.cross = keys * self.factor, values if hidden is None else values * hidden.values
             self.hidden = None if hidden is None else hidden.scores
             self.cross_query, self.cross_output = product(cross.W_q), product(cross.W_o)
-        self.dense1, self.activation, self.dense2 = product(ffn.dense1), ffn.activation, product(ffn.dense2)
+        self.inner, self.dense2 = ffn._inner(product), product(ffn.dense2)
         self.pre = block.addnorm1.pre
         norms, dtype = (block.addnorm1, block.addnorm2, block.addnorm3), own.W_o.weight.dtype
         self.norms = [norm(None if part is None else part.ln, dtype) for part in norms]
@@ -99,7 +99,7 @@ class BlockSteps:
         return through(X, (lambda X: self._attend_own(X, own_hidden), source, self._feed_forward), self.norms, self.pre)
 
     def _feed_forward(self, X: Tensor) -> Tensor:
-        return self.dense2(self.activation(self.dense1(X)))
+        return self.dense2(self.inner(X))
 
     def _attend_own(self, X: Tensor, hidden: Tensor | None) -> Tensor:
         queries, keys, values = self.projections(X)

@@ -163,7 +163,7 @@ def _block(block: EncoderBlock, X: Tensor, S: int, hidden: Hidden | None) -> Ten
     ffn, norms = block.ffn, [norm(part.ln, X.dtype) for part in (block.addnorm1, block.addnorm2)]
     sublayers = (
         lambda X: _attend(block.attention, X, S, hidden),
-        lambda X: product(ffn.dense2)(ffn.activation(product(ffn.dense1)(X))),
+        lambda X: product(ffn.dense2)(ffn._inner(product)(X)),
     )
     return through(X, sublayers, norms, block.addnorm1.pre)
 

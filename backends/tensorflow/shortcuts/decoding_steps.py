@@ -135,7 +135,7 @@ class BlockSteps:
             values = tf.where(tf.reduce_any(cross_mask, axis=-1, keepdims=True), values, 0.0)
             hidden = tf.where(cross_mask, tf.zeros((), keys.dtype), keys.dtype.min / 2)
             self.cross = keys, values, hidden, _product(cross.W_q, scale=scale), _product(cross.W_o)
-        self.dense1, self.activation, self.dense2 = _product(ffn.dense1), ffn.activation, _product(ffn.dense2)
+        self.inner, self.dense2 = ffn._inner(_product), _product(ffn.dense2)
         norms = block.addnorm1, block.addnorm2, block.addnorm3
         self.pre = block.addnorm1.pre
         self.norms = [_norm(None if norm is None else norm.ln) for norm in norms]
@@ -188,7 +188,7 @@ class BlockSteps:
         return output(tf.reshape(products(weights, values), (-1, X.shape[-1])))
 
     def _feed_forward(self, X: tf.Tensor) -> tf.Tensor:
-        return self.dense2(self.activation(self.dense1(X)))
+        return self.dense2(self.inner(X))
 
 
 def _product(*layers: Dense, scale: float = 1.0) -> Product:

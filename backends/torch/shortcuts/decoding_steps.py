@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -110,7 +111,7 @@ class BlockSteps:
             projected = (layer.forward(enc_outputs) for layer in (cross.W_k, cross.W_v))
             keys, values = (heads(X, len(enc_outputs), self.heads) for X in projected)  # [B, H, S, D/H]
             self.cross, self.cross_mask = (keys, values, product(rows, cross.W_q), product(rows, cross.W_o)), cross_mask
-        self.dense1, self.activation, self.dense2 = product(rows, ffn.dense1), ffn.activation, product(rows, ffn.dense2)
+        self.inner, self.dense2 = ffn._inner(partial(product, rows)), product(rows, ffn.dense2)
         self.pre = block.addnorm1.pre
         sublayers = block.addnorm1, block.addnorm2, block.addnorm3
         self.norms = [norm(None if sublayer is None else sublayer.ln) for sublayer in sublayers]
@@ -121,7 +122,7 @@ class BlockSteps:
         return through(X, (lambda X: self._attend_own(X, t, own_mask), source, self._feed_forward), self.norms, self.pre)
 
     def _feed_forward(self, X: Tensor) -> Tensor:
-        return self.dense2(self.activation(self.dense1(X)))
+        return self.dense2(self.inner(X))
 
     def _attend_own(self, X: Tensor, t: int, mask: Tensor | None) -> Tensor:
         N, H = X.shape[0], self.heads

@@ -102,10 +102,14 @@ def encode(encoder: TransformerEncoder, source: Tensor, valid_lens: Tensor) -> T
 
 def _block(block: EncoderBlock, X: Tensor, mask: Tensor | None) -> Tensor:
     """[B, S, D] -> [B, S, D]."""
-    ffn, norms = block.ffn, [norm(part.ln) for part in (block.addnorm1, block.addnorm2)]
+    ffn, inner, norms = (
+        block.ffn,
+        block.ffn._inner(lambda layer: layer.forward),
+        [norm(part.ln) for part in (block.addnorm1, block.addnorm2)],
+    )
     sublayers = (
         lambda X: _attend(block, X, mask),
-        lambda X: ffn.dense2.forward(ffn.activation(ffn.dense1.forward(X))),
+        lambda X: ffn.dense2.forward(inner(X)),
     )
     return through(X, sublayers, norms, block.addnorm1.pre)
 

@@ -46,6 +46,7 @@ class PositionWiseFFN(Module):
         activation: str = "relu",
         dropout: float = 0.0,
         use_bias: bool = True,
+        gated: bool = False,
     ):
         check_choice("activation", activation)
         check_sizes(ffn_num_input=ffn_num_input, ffn_num_hiddens=ffn_num_hiddens, ffn_num_outputs=ffn_num_outputs)
@@ -53,7 +54,9 @@ class PositionWiseFFN(Module):
         self.activation = ACTIVATIONS[activation]
         self.dropout = Dropout(dropout)
         self.dense2 = Linear(ffn_num_hiddens, ffn_num_outputs, bias=use_bias)
+        self.dense3 = Linear(ffn_num_input, ffn_num_hiddens, bias=use_bias) if gated else None
 
     def forward(self, X: Any) -> Any:
         features("The input of PositionWiseFFN", X, self.dense1)
-        return self.dense2(self.dropout(self.activation(self.dense1(X))))
+        hidden = self.activation(self.dense1(X))
+        return self.dense2(self.dropout(hidden if self.dense3 is None else hidden * self.dense3(X)))

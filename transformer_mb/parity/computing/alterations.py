@@ -50,6 +50,16 @@ def times(name: str, factor: float) -> Alter:
     return partial(_arrays, name, lambda value: value * factor)
 
 
+def swapped(first: str, second: str) -> Alter:
+    """Exchange two arrays."""
+
+    def alter(request: Request) -> Request:
+        arrays = request.arrays
+        return replace(request, arrays={**arrays, first: arrays[second], second: arrays[first]})
+
+    return alter
+
+
 def zeroed(prefix: str) -> Alter:
     def alter(request: Request) -> Request:
         changed = {name: value * 0 if name.startswith(prefix) else value for name, value in request.arrays.items()}

@@ -67,7 +67,8 @@ def _normalization(row: Row, random: Random) -> Case:
 
 def _feed_forward(row: Row, random: Random) -> Case:
     X = VALUES[row["values"]](random, (row["rows"], row["T"], D))
-    return Case("", "PositionWiseFFN", (D, row["F"], 7), (X,), {"activation": row["activation"], "use_bias": row["bias"]})
+    options = {"activation": row["activation"], "use_bias": row["bias"], "gated": row["gated"]}
+    return Case("", "PositionWiseFFN", (D, row["F"], 7), (X,), options)
 
 
 def _attention(row: Row, random: Random) -> Case:
@@ -109,7 +110,7 @@ def _positions(row: Row, random: Random) -> Case:
 
 def _block(row: Row, random: Random) -> Case:
     B, T = row["rows"], row["T"]
-    names = ("norm_position", "activation", "ffn_bias", *NORM)
+    names = ("norm_position", "activation", "ffn_bias", "ffn_gated", *NORM)
     arguments = (D, D, D, D, [D], D, F, row["heads"], 0.0)
     X, options = random.standard_normal((B, T, D)), {name: row[name] for name in names}
     S = T if row["layer"] == "EncoderBlock" else KEYS[row["keys"]](T)
@@ -153,7 +154,14 @@ FAMILIES = (
     ),
     _family(
         *("feed-forward", 3, _feed_forward),
-        {"activation": CHOICES["activation"], "bias": (True, False), "F": (12, 1, 33), **SMALL, "values": WEIGHTED},
+        {
+            "activation": CHOICES["activation"],
+            "bias": (True, False),
+            "gated": FLAG,
+            "F": (12, 1, 33),
+            **SMALL,
+            "values": WEIGHTED,
+        },
     ),
     _family(
         *("attention", 6, _attention),
@@ -179,7 +187,7 @@ FAMILIES = (
     _family(
         *("block", 3, _block),
         {"layer": ("EncoderBlock", "DecoderBlock"), "norm_position": CHOICES["norm_position"], **NORM},
-        {"activation": CHOICES["activation"], "bias": FLAG, "ffn_bias": FLAG, "training": FLAG},
+        {"activation": CHOICES["activation"], "bias": FLAG, "ffn_bias": FLAG, "ffn_gated": FLAG, "training": FLAG},
         {"compat_decode": CHOICES["compat_decode"], "cross_attention": (True, False), "encoder outputs": (True, False)},
         {"T": STEPS, "keys": ("one more", "one less", "the queries", "17"), "rows": ROWS, "heads": HEADS, "lens": LENS},
     ),

@@ -14,7 +14,8 @@ from .token_models import STEPS, Search
 
 FLAGS = (
     *("norm_affine", "final_norm", "embedding_norm", "embedding_scale", "share_embeddings", "tie_output"),
-    *("padding_vector_zero", "encoder_attention_bias", "decoder_attention_bias", "ffn_bias", "output_bias", "pooler"),
+    *("padding_vector_zero", "encoder_attention_bias", "decoder_attention_bias", "ffn_bias", "ffn_gated"),
+    *("output_bias", "pooler"),
 )
 WORDS = ("architecture", "norm_position", "norm_kind", "activation", "position", "sinusoid_layout", "compat_decode")
 # Of the layouts, those that the committed run has met: a third one draws other rows, which must be measured.
@@ -104,7 +105,7 @@ SEARCH_SWITCHES = (
     *("norm_position", "norm_kind", "activation", "position", "sinusoid_layout", "final_norm", "embedding_norm"),
     *("decoder_num_heads", "decoder_num_layers", "position_offset", "share_embeddings", "output_bias"),
     *("encoder_attention_bias", "decoder_attention_bias", "norm_eps", "norm_affine", "embedding_scale", "ffn_bias"),
-    *("encoder_num_heads", "token_types"),
+    *("ffn_gated", "encoder_num_heads", "token_types"),
 )
 SEARCH: dict[str, tuple[Any, ...]] = {
     # The book's decoding repeats itself: with every step at position 0 its hypotheses hold one token.

@@ -108,6 +108,7 @@ CHOICES = {
     "activation": ("relu", "silu", "gelu", "gelu_tanh"),
     "position": ("learned", "sinusoidal"),
     "compat_decode": ("correct", "d2l"),
+    "ffn_gated": (False, True),
 }
 
 
@@ -169,7 +170,10 @@ class Layers:
         return add("Mul", half, add("Add", bend, constant(1.0, np.float32)))
 
     def feed_forward(self, X: str, name: str) -> str:
-        return self.linear(self.activation(self.linear(X, f"{name}.dense1")), f"{name}.dense2")
+        hidden = self.activation(self.linear(X, f"{name}.dense1"))
+        if self.config.ffn_gated:
+            hidden = self.graph.add("Mul", hidden, self.linear(X, f"{name}.dense3"))
+        return self.linear(hidden, f"{name}.dense2")
 
     def heads(self, X: str, name: str, num_heads: int) -> str:
         """A projection split into heads: [B, T, D] -> [B, H, T, D/H]."""

@@ -10,7 +10,7 @@ from ...errors import PortError
 from ..kinds import OwnClasses, Settings
 from ..model import NativeFile, PortedModel
 from ..safety.port_errors import absent
-from ..settings import usual
+from ..settings import OF_FEW, usual
 from .inferred_fields import inferred_fields
 from .naming_schemes import canonical_name, is_matrix
 
@@ -33,6 +33,7 @@ OURS = {
 FIXED = usual(
     *("architecture", "norm_position", "norm_kind", "norm_affine", "final_norm", "embedding_norm", "activation"),
     *("embedding_scale", "share_embeddings", "tie_output", "position", "sinusoid_layout", "position_offset", "ffn_bias"),
+    *OF_FEW,
     *("output_bias", "token_types", "pooler", "compat_decode"),  # in training, which is where they can be compared
 )
 

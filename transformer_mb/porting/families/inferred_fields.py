@@ -71,6 +71,7 @@ def inferred_fields(weights: Arrays, settings: Mapping[str, Any]) -> dict[str, A
         fields["tie_output"] = "decoder.dense.weight" not in weights
         fields["output_bias"] = "decoder.dense.bias" in weights
     fields["ffn_bias"] = any(name.endswith(".ffn.dense1.bias") for name in weights)
+    fields["ffn_gated"] = any(name.endswith(".ffn.dense3.weight") for name in weights)
     fields["norm_affine"] = any(name.endswith(".ln.weight") for name in weights)
     if fields["norm_affine"] and not any(name.endswith(".ln.bias") for name in weights):
         fields["norm_kind"] = "rms_norm"  # the one kind that has a scale and no shift
