@@ -48,8 +48,7 @@ class TransformerConfig:
             epsilon inside the root, no mean and no bias: Zhang & Sennrich 2019).
         norm_affine: whether normalisations have a learned scale, and a shift unless they are ``rms_norm``.
         embedding_norm: a normalisation after the embedding sum (BERT).
-        ffn_gated: the FFN's activation is multiplied by a second projection of the input (Shazeer 2020): T5 1.1 with
-            ``gelu_tanh``, Llama with ``silu``.
+        ffn_gated: the FFN's activation is multiplied by a second projection of the input (T5 1.1, Llama).
         embedding_scale: multiply token embeddings by sqrt(D).
         share_embeddings: one table for source and target. tie_output: the output projection is the
             target embedding table.
