@@ -10,7 +10,7 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 
 # By room: lines and files of Python at most. A room stands for its folders that are not listed themselves.
 ROOMS = {
-    "transformer_mb": (3_953, 37),
+    "transformer_mb": (3_952, 37),
     "transformer_mb/check": (5_823, 43),
     "transformer_mb/checkpoint": (880, 7),
     "transformer_mb/cli": (3_531, 42),
