@@ -5,7 +5,9 @@ import pytest
 
 from transformer_mb import check
 from transformer_mb.check.matching import Agreement, propose
-from transformer_mb.check.matching_choices import Entry
+from transformer_mb.check.matching_cuts import Cut
+from transformer_mb.check.matching_entries import Entry, named
+from transformer_mb.check.matching_layers import restacked, unstacked
 from transformer_mb.check.matching_names import likeness, parted
 from transformer_mb.check.matching_shapes import AS_IS, Arrangement, arrangements
 from transformer_mb.check.weight_map import weight_map
@@ -154,7 +156,7 @@ def test_names_that_mean_the_same_are_more_alike(one, like, unlike):
 )
 def test_an_array_lies_in_another_as_axes_allow(given, wanted, sources):
     found = arrangements(given, wanted)
-    assert [way.source("w") for way in found] == sources
+    assert [way.of(named("w")).source() for way in found] == sources
     numbers = np.arange(np.prod(given)).reshape(given)
     assert all(way.of(numbers).shape == wanted for way in found)
 
@@ -162,7 +164,55 @@ def test_an_array_lies_in_another_as_axes_allow(given, wanted, sources):
 @pytest.mark.parametrize("arranged", [AS_IS, Arrangement(axes=(1, 0)), Arrangement(first=(6, 4), axes=(1, 0))])
 def test_what_is_printed_for_a_part_of_a_tensor_is_that_part(arranged):
     """A text with a slice behind it would be a part of the name."""
-    entry = Entry(("fused.kernel",), arranged, part=(1, 3))
+    entry = arranged.of(named("fused.kernel")).part((1, 3))
     look = {"fused.kernel": np.arange(24.0).reshape(4, 6)}.__getitem__
     printed = eval(entry.source(), {"check": check})
     np.testing.assert_array_equal(printed.look(look), entry.expression().look(look))
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_parts_that_are_taken_and_joined_are_the_whole(groups):
+    numbers = np.arange(60.0).reshape(12, 5)
+    cut = Cut((12, 5), 0, (4, 4, 4), groups)
+    whole = cut.join([cut.take(named("w"), number) for number in range(3)])
+    np.testing.assert_array_equal(whole.expression().look({"w": numbers}.__getitem__), numbers)
+    second = cut.take(named("w"), 1).expression().look({"w": numbers}.__getitem__)
+    inner = 4 // groups
+    np.testing.assert_array_equal(second, numbers.reshape(groups, 3, inner, 5)[:, 1].reshape(4, 5))
+
+
+def test_layers_that_are_stacked_are_taken_apart_and_put_together():
+    listed = {f"h.{i}.fc.{role}": shape for i in range(3) for role, shape in (("weight", (4, 4)), ("bias", (4,)))}
+    there = {"h.fc.kernel": (3, 4, 4), "h.fc.bias": (3, 4), "head.kernel": (3, 4)}
+    apart, shares = unstacked(there, listed | {"head.weight": (3, 4)})
+    assert set(apart) == {f"h.{i}.fc.{role}" for i in range(3) for role in ("kernel", "bias")} | {"head.kernel"}
+    entries = restacked({name: named(name) for name in apart}, shares, {})
+    assert entries["h.fc.bias"].source().count("reshape(1, 4)") == 3 and entries["head.kernel"] == named("head.kernel")
+    taken = restacked({"h.1.fc.weight": named("h.1.fc.kernel")}, {}, shares)
+    assert taken["h.1.fc.weight"].source() == 'check.weight("h.fc.kernel")[1]'
+
+
+def test_a_map_without_some_tensors_says_that_it_is_incomplete():
+    """And not that the rest is a mistake of another kind."""
+    found = propose({"a.weight": (3, 2), "b.weight": (7, 2)}, {"a.kernel": (2, 3), "c.bias": (9,)}, ("torch", "flax"),
+                    lambda entries, draws=1: Agreement(0.5))  # fmt: skip
+    assert "The weight map is incomplete: nothing was found for of the reference b.weight; of the candidate c.bias." in str(
+        found
+    )
+    assert "another kind" not in str(found) and "c.bias" not in found.source()
+
+
+def test_a_bias_without_a_partner_is_filled_with_zeros():
+    found = propose({"a.weight": (3, 2), "a.bias": (3,)}, {"a.kernel": (2, 3)}, ("torch", "flax"),
+                    lambda entries, draws=1: Agreement(0.0))  # fmt: skip
+    assert (
+        found.weights["a.bias"] == 0.0 and found.fillings == ("a.bias",) and "in the place of a partner of a.bias" in str(found)
+    )
+
+
+def test_pairs_that_the_answers_do_not_prove_say_so():
+    found = propose(
+        HERE, renamed(PARTS)[0], ("torch", "torch"), lambda entries, draws=1: Agreement(0.9, {"norm1": 0.0, "attn": 0.8})
+    )
+    lines = {line.split('"')[1]: line for line in found.source().splitlines() if '"' in line}
+    assert "# not proven" in lines["attn.q_proj.weight"] and "# not proven" not in lines["norm1.weight"]

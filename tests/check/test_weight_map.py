@@ -69,7 +69,10 @@ def test_what_is_kept_or_constant_needs_no_partner():
 
 
 WRONG = {
-    "left": ({"packed": MAP["packed"], "bias": "b"}, ["cube [2, 3, 4] of the reference", "flat [4, 6] of the candidate"]),
+    "left": (
+        {"packed": MAP["packed"], "bias": "b"},
+        ["The weight map is incomplete: it must pair", "cube [2, 3, 4] of the reference", "flat [4, 6] of the candidate"],
+    ),
     "unknown here": ({**MAP, "scale": "b"}, ["scale: the reference has no such tensor"]),
     "unknown there": ({**MAP, "bias": "c"}, ["bias [3] = c: the candidate has no tensor c"]),
     "shape": ({**MAP, "packed": check.stack("q", "k", axis=1)}, ["packed [6, 3]", "it has the shape [3, 6]"]),

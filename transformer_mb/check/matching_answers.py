@@ -63,19 +63,23 @@ class _Asked:
         partners = _partners(entries, self.ours.modules, self.theirs.modules)
         found = Agreement(0.0)
         for draw in range(draws):
-            weights, inputs, passed = self._reference(draw, frozenset(entries))
+            weights, inputs, passed = self._reference(draw, frozenset(entries), pairs.constants)
             other = self.theirs.record("float64", pairs.to_candidate(weights), inputs, 0, gradients=False)
-            errors = {path: _nearest(passed, path, other, partners[path]) for path in _ended(passed) if path in partners}
-            whole = _difference(_outputs(passed, ""), _outputs(other, ""))
-            now = Agreement(whole, errors)
+            ended = [path for path in _ended(passed) if path in partners]
+            differ = {
+                way: {path: _nearest(passed, path, other, partners[path], way) for path in ended} for way in ("out", "in")
+            }
+            whole = _difference(_values(passed, ""), _values(other, ""))
+            now = Agreement(whole, differ["out"], differ["in"])
             found = now if not draw or (found and not now) else found
         return found
 
-    def _reference(self, draw: int, paired: frozenset[str]) -> tuple[Arrays, Arrays, Passed]:
+    def _reference(self, draw: int, paired: frozenset[str], constants: Mapping[str, float]) -> tuple[Arrays, Arrays, Passed]:
         key = draw, paired
         if key not in self.kept:
             seed = ("match", self.seed, draw)
             weights = {name: value for name, value in _telling(self.ours.built, seed).items() if name in paired}
+            weights |= {name: np.full(weights[name].shape, value) for name, value in constants.items()}
             inputs = drawn(self.inputs, self.sizes, seed)
             self.kept[key] = weights, inputs, self.ours.record("float64", weights, inputs, 0, gradients=False)
         return self.kept[key]
@@ -115,15 +119,15 @@ def _ended(passed: Passed) -> list[str]:
     return list(dict.fromkeys(site.path for site in passed.values if site.way == "out"))
 
 
-def _outputs(passed: Passed, path: str) -> list[np.ndarray]:
-    """Return what a module returned in each call; the whole is called once."""
-    sites = {site: value for site, value in passed.values.items() if site.path == path and site.way == "out"}
+def _values(passed: Passed, path: str, way: str = "out") -> list[np.ndarray]:
+    """Return what a module returned, or was given, in each call; the whole is called once."""
+    sites = {site: value for site, value in passed.values.items() if site.path == path and site.way == way}
     return [value for site, value in sites.items() if path or site.number == 0]
 
 
-def _nearest(passed: Passed, path: str, other: Passed, partners: list[str]) -> float:
-    """Return how much a module's outputs differ from those of the most alike of its partners."""
-    found = [_difference(_outputs(passed, path), _outputs(other, partner)) for partner in partners]
+def _nearest(passed: Passed, path: str, other: Passed, partners: list[str], way: str) -> float:
+    """Return how much a module's outputs, or inputs, differ from those of the most alike of its partners."""
+    found = [_difference(_values(passed, path, way), _values(other, partner, way)) for partner in partners]
     return float(np.min(found)) if found else float(np.inf)
 
 

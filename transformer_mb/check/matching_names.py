@@ -10,11 +10,14 @@ from functools import cache
 MEANINGS = {
     "weight": "weight kernel gamma scale embedding embeddings w",
     "bias": "bias beta b",
-    "q": "q query qproj wq queryproj querydense",
-    "k": "k key kproj wk keyproj keydense",
-    "v": "v value vproj wv valueproj valuedense",
-    "o": "o oproj out outproj wo output attentionoutput cproj outputdense",
-    "qkv": "qkv inproj cattn querykeyvalue qkvproj inprojection",
+    "q": "q query qproj wq queryproj querydense toq",
+    "k": "k key kproj wk keyproj keydense tok",
+    "v": "v value vproj wv valueproj valuedense tov",
+    "o": "o oproj out outproj wo output attentionoutput cproj outputdense toout",
+    "qkv": "qkv inproj cattn querykeyvalue qkvproj inprojection wqkv toqkv",
+    "kv": "kv kvproj wkv tokv keyvalue",
+    "gates of inputs": "ih ihl0 wih i2h densei",
+    "gates of states": "hh hhl0 whh h2h denseh recurrent recurrentkernel",
     "attention": "attention attn selfattn selfattention mha multiheadattention self",
     "cross": "cross crossattn crossattention encoderattn encdecattention multiheadattn",
     "norm": "norm ln layernorm layernormalization rmsnorm addnorm",
@@ -44,6 +47,14 @@ def parted(name: str) -> tuple[str, str]:
         if rest and SAME.get(word.lower()) in ("weight", "bias"):
             return ".".join(filter(None, [path, "_".join(rest)])), SAME[word.lower()]
     return path, leaf
+
+
+def parent_of(name: str, is_tensor: bool) -> str:
+    """Return the path of what holds a module, or of what holds the module of a tensor; a bare tensor is like a module."""
+    if not is_tensor:
+        return name.rpartition(".")[0]
+    path, role = parted(name)
+    return path.rpartition(".")[0] if role in ("weight", "bias") else path
 
 
 @cache

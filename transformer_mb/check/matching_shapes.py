@@ -34,17 +34,6 @@ class Arrangement:
             expression = expression.transpose(*self.axes)
         return expression if self.last is None else expression.reshape(*self.last)
 
-    def source(self, name: str) -> str:
-        """Return the Python by which a weight map applies the steps to a tensor of that name."""
-        if self == Arrangement():
-            return f'"{name}"'
-        if self == Arrangement(axes=(1, 0)):
-            return f'"{name}.T"'
-        steps = [f".reshape{self.first}"] if self.first is not None else []
-        steps += [".T" if self.axes == (1, 0) else f".transpose{self.axes}"] if self.axes is not None else []
-        steps += [f".reshape{self.last}"] if self.last is not None else []
-        return f'check.weight("{name}"){"".join(steps)}'.replace(",)", ")")
-
 
 AS_IS = Arrangement()
 
@@ -67,11 +56,29 @@ def arrangements(given: Shape, wanted: Shape) -> list[Arrangement]:
         to_front = (len(given) - 1, len(given) - 2, *places[:-2])  # [Y, X, in, out] -> [out, in, Y, X]
         to_back = (*places[2:], 1, 0)
         return [*found, *(Arrangement(axes=axes) for axes in (to_front, to_back) if tuple(given[i] for i in axes) == wanted)]
+    found += _flattened(given, wanted)
     for matrix in _matrices(given):
         if matrix[::-1] in _matrices(wanted) and matrix != (1, 1):
             first, last = (None if matrix == given else matrix), (None if matrix[::-1] == wanted else wanted)
             found.append(Arrangement(first, (1, 0), last))
     return list(dict.fromkeys(found))
+
+
+def _flattened(given: Shape, wanted: Shape) -> list[Arrangement]:
+    """Return the ways between the kernel of a convolution and a matrix whose rows or columns count channels last or first."""
+    kernel, matrix = (given, wanted) if len(given) > len(wanted) else (wanted, given)
+    if len(kernel) < 4 or len(matrix) != 2:
+        return []
+    places = tuple(range(len(kernel)))
+    found = []
+    for out, channels, space in ((0, 1, places[2:]), (places[-1], places[-2], places[:-2])):
+        for order in ((out, *space, channels), (out, channels, *space), (*space, channels, out), (channels, *space, out)):
+            shape = tuple(kernel[i] for i in order)
+            as_matrix = (shape[0], prod(shape[1:])) if order[0] == out else (prod(shape[:-1]), shape[-1])
+            if as_matrix == matrix and order != places:
+                back = tuple(order.index(i) for i in places)
+                found.append(Arrangement(None, order, matrix) if kernel == given else Arrangement(shape, back))
+    return found
 
 
 def _refines(one: Shape, other: Shape) -> bool:

@@ -21,6 +21,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 Look = Callable[[str], np.ndarray]
 KEPT = "(kept)"  # what has no partner and stays as its factory made it
 TRANSPOSED = ".T"
+MISSING = "has no partner"
 
 
 class WeightMapError(WeightsError):
@@ -191,13 +192,15 @@ def weight_map(given: Mapping[str, Any] | WeightMap | None, shapes: Shapes, ther
                 wrong.append(f"{name} {_shown(shapes[name])} = {expression.text}: {found}")
             else:
                 pairs[name] = found
-    wrong += [f"{name} {_shown(shapes[name])} of the reference has no partner" for name in shapes if name not in given]
+    wrong += [f"{name} {_shown(shapes[name])} of the reference {MISSING}" for name in shapes if name not in given]
     if not any("=" in line for line in wrong):  # else the same tensor would be told of twice
         wrong += _left(pairs, there, kept_there)
     if wrong:
+        missing = [line for line in wrong if line.endswith(MISSING)]
+        which = "The weight map is incomplete: it" if missing else "A weight map"
         raise WeightMapError(
-            "A weight map must pair every number of both sides once, and name what is kept, got one where this is wrong:"
-            + listed(wrong)
+            f"{which} must pair every number of both sides once, and name what is kept, got one where this is wrong:"
+            + listed([*missing, *(line for line in wrong if line not in missing)])
         )
     return WeightMap(pairs, constants, kept, kept_there, shapes, there, texts)
 
@@ -251,7 +254,7 @@ def _left(pairs: Mapping[str, Arrangement], there: Shapes, kept_there: Sequence[
         if name in kept_there:
             wrong += [f"{name} {_shown(there[name])} of the candidate is kept, but has a partner"] if part.any() else []
         elif part.size and not part.any():
-            wrong.append(f"{name} {_shown(there[name])} of the candidate has no partner")
+            wrong.append(f"{name} {_shown(there[name])} of the candidate {MISSING}")
         elif np.any(part != 1):
             some = "used more than once" if np.any(part > 1) else "only in part used"
             wrong.append(f"{name} {_shown(there[name])} of the candidate is {some}")

@@ -50,7 +50,7 @@ def reference_losses(job, reference):
 def test_the_first_losses(dtype, limit, job, reference_losses, backend, backend32):
     got = losses_with_injected_dropout({"float64": backend, "float32": backend32}[dtype], *job[2:])
     relative = np.abs(got / reference_losses - 1.0)
-    assert reference_losses[-1] < 0.7 * reference_losses[0]
+    assert reference_losses[-1] < 0.8 * reference_losses[0]  # 0.61 of the book's pairs, 0.77 of the built-in ones
     assert relative.max() <= limit
 
 
