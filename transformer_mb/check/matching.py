@@ -122,7 +122,7 @@ class Proposal:
 
     @property
     def doubtful(self) -> dict[str, str]:
-        """What a line of the map says beside a pair that the answers do not prove."""
+        """Return the remarks in lines of the map whose pairs the answers do not prove."""
         doubts = {name: "or in another order" for names in self.ambiguous for name in names}
         if not self.agreed and not self.error <= ANOTHER:
             doubts |= dict.fromkeys(self.suspected, "not proven")
