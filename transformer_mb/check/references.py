@@ -21,6 +21,14 @@ def parameters_of(factory: Any) -> Sequence[str]:
         return []
 
 
+def signature_of(called: Any) -> list[inspect.Parameter]:
+    """Return the parameters of what is called; of what cannot be asked none."""
+    try:
+        return list(inspect.signature(called).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
 def found(factory: str) -> Any:
     """Import a module, or a file that becomes one, and return what it holds under a name."""
     where, _, attribute = factory.rpartition(":")

@@ -97,7 +97,8 @@ class Subject:
         """Say how it is called: ``calling("x", "x", mask="lens", training=False)``.
 
         Args:
-            names: of inputs, positional. Without any, a call has all inputs in their order.
+            names: of inputs, positional. Without a call of this method inputs go to the arguments that have their names, and
+                where one has none, all in their order.
             keywords: a text that names an input is that input, everything else stands for itself.
         """
         return self._set(call=[list(names), dict(keywords)])

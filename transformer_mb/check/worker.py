@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import platform
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from ..random_streams import stream
 from . import nesting
 from .adapters import adapter_of
 from .adapters.adapter import Adapter, Call
+from .blame import place_of
 from .dropping import Masks
 from .optimizers import Optimizer
 from .subjects import Subject
@@ -72,27 +75,32 @@ class _Built:
         except Exception as error:  # whatever the subject or its framework raises, in one line
             traceback.print_exc()  # into the process's file
             words = " ".join((without_memory(error) or str(error)).split())
-            return json.dumps([{"error": f"{type(error).__name__}: {words}"}, []]), b""
+            place = place_of(error, self.subject.factory)
+            return json.dumps([{"error": f"{type(error).__name__}{f' {place}' if place else ''}: {words}"}, []]), b""
 
     def adapter(self, dtype: str, arrays: Arrays) -> Adapter:
         if dtype not in self.adapters:
             inputs = _under("input", arrays)
-            self.adapters[dtype] = self.kind(self.subject, dtype, lambda adapter: self.called(_native(adapter, inputs)))
+            self.adapters[dtype] = self.kind(
+                self.subject, dtype, lambda adapter: self.called(adapter, _native(adapter, inputs))
+            )
         adapter = self.adapters[dtype]
         if weights := _under("weight", arrays):
             adapter.set_weights(weights)
         return adapter
 
-    def called(self, inputs: Mapping[str, Any]) -> Call:
-        """Return the call as the subject says, or with all inputs in their order."""
-        names, keywords = self.subject.settings.get("call", [[], {}])
+    def called(self, adapter: Adapter, inputs: Mapping[str, Any]) -> Call:
+        """Return the call as the subject says, else by the names of the arguments, or with all inputs in their order."""
+        if "call" not in self.subject.settings:
+            return _by_name(inputs, adapter.parameters())
+        names, keywords = self.subject.settings["call"]
         arguments = names or [name for name in inputs if name not in keywords.values()]
         given = {name: inputs.get(value, value) if isinstance(value, str) else value for name, value in keywords.items()}
         return Call(tuple(inputs[name] for name in arguments), given)
 
     def _run(self, adapter: Adapter, inputs: Mapping[str, Any], tap: Any = None) -> Any:
         """Compute; the whole is a module too, whose path is empty."""
-        call = self.called(inputs)
+        call = self.called(adapter, inputs)
         if tap is not None:
             call = Call(*tap.enter("", *call))
         if self.masks is None:
@@ -221,6 +229,16 @@ def cotangent(seed: int, path: str, shape: tuple[int, ...]) -> np.ndarray:
     """Return what an output is multiplied with, the same in every process."""
     drawn = stream("cotangent", seed, path).standard_normal(tuple(shape))
     return np.asarray(drawn, np.float32).astype(np.float64)
+
+
+def _by_name(inputs: Mapping[str, Any], parameters: list[inspect.Parameter]) -> Call:
+    """Return the call by name, as far as possible in places; by order where an input has no argument of its name."""
+    names = {one.name: one.kind for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)}
+    if not set(inputs) <= set(names):
+        return Call(tuple(inputs.values()), {})
+    in_places = [name for name, kind in names.items() if kind is not inspect.Parameter.KEYWORD_ONLY]
+    leading = list(takewhile(lambda name: name in inputs, in_places))
+    return Call(tuple(inputs[name] for name in leading), {name: inputs[name] for name in inputs if name not in leading})
 
 
 def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..optimizers import Optimizer
-from ..references import found, parameters_of
+from ..references import found, parameters_of, signature_of
 from ..subjects import Subject
 
 Mask = Callable[[Sequence[int], float], np.ndarray]
@@ -56,6 +57,7 @@ class Adapter(ABC):
 
     dtypes: tuple[str, ...] = ("float64", "float32")
     differentiates = True
+    calls = "__call__"  # the method in which the author of a module names its arguments
 
     def __init__(self, subject: Subject, dtype: str, first: Callable[[Adapter], Call]):
         self.subject, self.dtype = subject, dtype
@@ -155,6 +157,12 @@ class Adapter(ABC):
         takes = parameters_of(factory)
         offered = {name: value for name, value in offered.items() if name in takes and name not in self.subject.options}
         return factory(*self.subject.arguments, **self.subject.options, **offered)
+
+    def parameters(self) -> list[inspect.Parameter]:
+        """Return the parameters of what is called."""
+        if {"function", "method"} & set(self.subject.settings):
+            return signature_of(self.entry(self.built))
+        return signature_of(getattr(self.built, self.calls, getattr(self.built, "forward", None)))
 
     def entry(self, built: Any) -> Any:
         """Return the object, or its method that the subject names."""

@@ -19,6 +19,8 @@ from .adapter import Adapter, Call, Gradients, Mask, Tap
 class Gluon(Adapter):
     """A block. Its own hooks can change nothing, so the tap stands around each block's ``forward``."""
 
+    calls = "forward"
+
     @staticmethod
     def version() -> str:
         return str(mxnet.__version__)

@@ -20,6 +20,7 @@ class Keras(Adapter):
     """A layer or a model; the tap stands around the ``call`` of its layers."""
 
     dtypes = ("float64", "float32", "bfloat16", "float16")
+    calls = "call"
 
     @staticmethod
     def version() -> str:

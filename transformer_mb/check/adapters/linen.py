@@ -24,7 +24,7 @@ class Linen(nnx_adapter.Flax):
 
     def build(self, first: Callable[[], Call]) -> Any:
         self._begin()
-        module = self.made()
+        self.built = module = self.made()
         self.traced = {}
         call = first()
         keys = {name: jax.random.key(0) for name in (PARAMETERS, "dropout")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,9 @@ class Onnx(Adapter):
         self.inputs = [one.name for one in self.model.graph.input if one.name not in self.places]
         self.session: Any = None
         return self.model
+
+    def parameters(self) -> list[inspect.Parameter]:
+        return [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in self.inputs]
 
     def weights(self) -> dict[str, np.ndarray]:
         return {name: np.array(numpy_helper.to_array(place)) for name, place in self.places.items()}

@@ -17,6 +17,8 @@ from .adapter import Adapter, Call, Gradients, Mask, Tap
 class Paddle(Adapter):
     """A layer, whose hooks are the tap; or a function of tensors."""
 
+    calls = "forward"
+
     @staticmethod
     def version() -> str:
         return str(paddle.__version__)

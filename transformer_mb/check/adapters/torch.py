@@ -22,6 +22,7 @@ class Torch(Adapter):
     """A module, whose hooks are the tap; or a function of tensors."""
 
     dtypes = ("float64", "float32", "bfloat16", "float16")
+    calls = "forward"
 
     @staticmethod
     def version() -> str:

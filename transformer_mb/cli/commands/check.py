@@ -10,6 +10,7 @@ from ..options import argument, option
 from ..reporting import say
 
 NAME = "check"
+SHOWN = 8  # lines, or names, of a kind
 PORT = "The file that names both sides, their weights and inputs."
 CERTIFICATE = "Write the certificate here, which --verify runs again; only of a port that is certified."
 
@@ -59,15 +60,26 @@ def _show(content: dict[str, Any], wrong: list[str], as_json: bool) -> None:
 
     reasons, figures, planted = wrong or content["reasons"], content["figures"], content["planted"]
     head = f"{content['candidate']['subject']} against {content['reference']['subject']}"
-    lines = [f"{'NOT CERTIFIED' if reasons else 'certified'}: {head}"]
+    lines = [f"{'NOT CERTIFIED' if reasons else 'certified'}: {head}", *(f"  {line}" for line in content["tree"])]
     for dtype in dict.fromkeys(one["dtype"] for one in figures if one["passed"]):
         rows = [one for one in figures if one["dtype"] == dtype and one["passed"]]
         lines.append(f"  {dtype}: {len(rows)} arrays agree, the nearest to its limit: {_nearest(rows)}")
     if planted:
         lines.append(f"  {sum(one['status'] == 'caught' for one in planted)} of {len(planted)} planted mistakes were noticed")
-    lines += [*(f"  wrong: {reason}" for reason in reasons), *(f"  note: {note}" for note in content["notes"])]
-    lines += [f"  {line}" for line in content["tree"]]
-    say(*map(printable, lines))
+        lines += [f"  not noticed, {why}: {_few(what)}" for why, what in _unnoticed(planted) if what]
+    lines += [*(f"  wrong: {reason}" for reason in reasons[:SHOWN])]
+    lines += [f"  and {len(reasons) - SHOWN} more, which --json lists"] if len(reasons) > SHOWN else []
+    say(*map(printable, [*lines, *(f"  note: {note}" for note in content["notes"])]))
+
+
+def _unnoticed(planted: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
+    """Return why mistakes were not noticed, and which."""
+    reasons = {"blind": "which the comparison is blind to", "no effect": "since it changes no answer of either side"}
+    return [(why, [one["what"] for one in planted if one["status"] == status]) for status, why in reasons.items()]
+
+
+def _few(names: list[str]) -> str:
+    return "; ".join([*names[:SHOWN], *([f"{len(names) - SHOWN} more"] if len(names) > SHOWN else [])])
 
 
 def _nearest(rows: list[dict[str, Any]]) -> str:
