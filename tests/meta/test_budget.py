@@ -11,9 +11,9 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 # By room: lines and files of Python at most. A room stands for its folders that are not listed themselves.
 ROOMS = {
     "transformer_mb": (3_952, 37),
-    "transformer_mb/check": (6_410, 48),
+    "transformer_mb/check": (6_498, 49),
     "transformer_mb/checkpoint": (880, 7),
-    "transformer_mb/cli": (3_531, 42),
+    "transformer_mb/cli": (3_543, 42),
     "transformer_mb/compare": (8_355, 84),
     "transformer_mb/corpora": (364, 5),
     "transformer_mb/data": (3_100, 20),
@@ -44,7 +44,7 @@ ROOMS = {
     "backends/tensorflow": (2_458, 21),
     "backends/torch": (2_413, 29),
     "tests": (677, 8),
-    "tests/check": (3_243, 44),
+    "tests/check": (3_324, 45),
     "tests/cli": (3_006, 19),
     "tests/compare": (2_171, 21),
     "tests/core": (7_604, 41),
