@@ -3,8 +3,8 @@
     python benchmarks/parity_results.py RUN.json
     python benchmarks/parity_results.py PART.json PART.json ...
 
-Several files are the parts of one run, all of them. A run with a GPU in it is kept under the GPU's name, and has a table of its
-own.
+Several files are the parts of one run, all of them. A run with a GPU in it is kept under the GPU's name, and that of the
+backend where it is one alone, and has a table of its own.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def whole(parts: list[dict]) -> dict:
         sys.exit(f"Each of the {count} parts must be given once, got {numbers}.")
     run = {**first, "seconds": max(part["seconds"] for part in parts)}
     run |= {name: sum(part[name] for part in parts) for name in ADDED}
-    ended_early = (part["interrupted"] for part in parts if part["interrupted"])
-    run["interrupted"] = "; ".join(f"In a part: {text}" for text in ended_early) or None
+    early = [part["interrupted"] for part in parts if part["interrupted"]]
+    run["interrupted"] = f"{len(early)} of {count} parts ended early, one of them: {early[0]}" if early else None
     run |= {name: [one for part in parts for one in part[name]] for name in LISTED}
     run["controls"] = {name: sum(part["controls"][name] for part in parts) for name in ("planted", "caught")}
     run["free_running"] = {dtype: curves for part in parts for dtype, curves in part.get("free_running", {}).items() if curves}
@@ -59,7 +59,9 @@ def main(*sources: str) -> None:
     run = whole([json.loads(Path(source).read_text()) for source in sources])
     gpus = {run["hardware"][label] for label, device in run["devices"].items() if device and not device.startswith("cpu")}
     name = "_".join("".join(character if character.isalnum() else "_" for character in gpu) for gpu in sorted(gpus))
-    target = ROOT / "benchmarks" / "results" / f"parity_{name or 'cpu'}.json"
+    backends = {label.partition("@")[0] for label in run["devices"]}
+    alone = f"_{min(backends)}" if gpus and len(backends) == 1 else ""
+    target = ROOT / "benchmarks" / "results" / f"parity_{name or 'cpu'}{alone}.json"
     # One result a line: a change of one cell is then a change of one line.
     rows = {name: run.pop(name) for name in ("results", "control_results")}
     text = json.dumps(run, indent=1)[:-2]
@@ -70,7 +72,7 @@ def main(*sources: str) -> None:
     run = json.loads(target.read_text())
     texts = (markdown(run), counts(run)) if gpus else (figures(run), summary(run))
     for page, text in zip(("PARITY_FIGURES.md", "PARITY.md"), texts, strict=True):
-        fill(ROOT / "docs" / page, "parity-gpu" if gpus else "parity", text)
+        fill(ROOT / "docs" / page, f"parity-gpu{alone.replace('_', '-')}" if gpus else "parity", text)
     if not gpus:
         draw("parity")
         fill(ROOT / "README.md", "parity", counts(run))

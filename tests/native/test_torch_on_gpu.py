@@ -14,7 +14,7 @@ from transformer_mb.backends.torch.dropout import Dropout
 from transformer_mb.backends.torch.loss import MaskedSoftmaxCELoss
 from transformer_mb.backends.torch.model import EncoderDecoder
 from transformer_mb.backends.torch.optimizers import build_optimizer
-from transformer_mb.backends.torch.shortcuts.compiled_loss import batch_loss
+from transformer_mb.backends.torch.shortcuts.compiled_loss import batch_loss, compiled_loss
 from transformer_mb.parity.rows.model_cases import CONFIGS
 from transformer_mb.trainer import TrainerOptions
 
@@ -28,6 +28,17 @@ def test_a_loss_is_one_program_for_batches_of_any_size(rate):
         source, target, lens = (torch.zeros(*shape, dtype=torch.long) for shape in ((3, 7), (3, 6), (3,)))
     compiled = torch.compile(partial(batch_loss, model, loss), dynamic=True, backend="eager", fullgraph=True)
     assert compiled(source, lens, target, target, lens).device.type == "meta"
+
+
+@pytest.mark.parametrize(("device", "dynamic"), [("cuda", None), ("cpu", True)])
+def test_a_step_on_a_gpu_is_compiled_for_its_first_size_before_it_is_for_any(device, dynamic, monkeypatch):
+    chosen = []
+    monkeypatch.setattr(torch, "compile", lambda function, dynamic: chosen.append(dynamic))
+    with FakeTensorMode():
+        model = torch.nn.Module()
+        model.weight = torch.nn.Parameter(torch.zeros(3, device=device))
+    compiled_loss(model, MaskedSoftmaxCELoss())
+    assert chosen == [dynamic]
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

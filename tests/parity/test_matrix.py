@@ -116,10 +116,12 @@ def test_the_pages_show_the_committed_run(committed):
         )
 
 
-def test_the_pages_show_the_run_on_a_gpu():
-    run = json.loads(MEASURED.with_name("parity_NVIDIA_H200.json").read_text())
+@pytest.mark.parametrize("column", ["", "jax"])
+def test_the_pages_show_the_runs_on_a_gpu(column):
+    run = json.loads(MEASURED.with_name("_".join(filter(None, ("parity_NVIDIA_H200", column))) + ".json").read_text())
+    mark = "-".join(filter(None, ("parity-gpu", column)))
     for page, text in (("PARITY_FIGURES.md", markdown), ("PARITY.md", counts)):
-        assert f"<!-- parity-gpu: begin -->\n{text(run)}<!-- parity-gpu: end -->\n" in (ROOT / "docs" / page).read_text()
+        assert f"<!-- {mark}: begin -->\n{text(run)}<!-- {mark}: end -->\n" in (ROOT / "docs" / page).read_text()
 
 
 def test_float64_runs_last(plan):
