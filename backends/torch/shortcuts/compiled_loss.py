@@ -30,8 +30,8 @@ def batch_loss(model: EncoderDecoder, loss: MaskedSoftmaxCELoss, *batch: Any) ->
 def compiled_loss(model: EncoderDecoder, loss: MaskedSoftmaxCELoss) -> Callable[..., Tensor]:
     """``batch_loss`` of batches of any size: a program for each would be as long in the making as the first.
 
-    On a GPU the first size has one of its own, which is a quarter faster and made in half the time; the second size has one made
-    for all others.
+    On a GPU the first size has one of its own, which is a quarter faster and made in half the time, and the second size has
+    one made for all others.
     """
     weight = next(model.parameters())
     for module in model.modules():
