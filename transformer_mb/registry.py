@@ -74,8 +74,9 @@ def load_backend_class(name: str) -> type[Backend]:
     entry = entries()[name]
     missing = [package for package in entry.requires if importlib.util.find_spec(package) is None]
     if missing:
+        are, them = ("is", "it") if len(missing) == 1 else ("are", "them")
         raise BackendError(
-            f"The backend {name!r} cannot be used: {', '.join(missing)} is not installed. Install it with: "
+            f"The backend {name!r} cannot be used: {', '.join(missing)} {are} not installed. Install {them} with: "
             f"{_install(name, entry)}. Installed here: {', '.join(installed())}."
         )
     try:

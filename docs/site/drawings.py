@@ -8,7 +8,7 @@ import numpy as np
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from . import drawings_of_models, drawings_of_training
+from . import drawings_of_models, drawings_of_parity, drawings_of_training
 from .pictures import Grid, Step, picture
 
 B, T, S, D, H, F = 1, 4, 5, 6, 2, 9
@@ -146,6 +146,8 @@ DRAWINGS = {
     "beam-search": drawings_of_training.beam_search,
     "masks": drawings_of_models.masks,
     "cache": drawings_of_models.cache,
+    "parity": drawings_of_parity.parity,
+    "names": drawings_of_parity.names,
 }
 
 

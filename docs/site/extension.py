@@ -9,6 +9,7 @@ from pathlib import Path
 import jupytext
 from sphinx.application import Sphinx
 
+from .answers import Answers
 from .api import filled
 from .drawings import Picture
 from .measured import write_measured
@@ -64,6 +65,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("six-ways", SixWays)
     app.add_directive("parity-figures", ParityFigures)
     app.add_directive("picture", Picture)
+    app.add_directive("answers", Answers)
     app.connect("source-read", read_source)
     app.connect("build-finished", write_measured)
     app.connect("build-finished", write_notebooks)

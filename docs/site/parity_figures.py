@@ -52,7 +52,7 @@ class ParityFigures(SphinxDirective):
         if unmatched:
             raise self.error(f"Each pattern must match cells of {RESULTS.name}, and these match none: {unmatched}.")
         controls = chosen(found["control_results"], patterns)
-        command = f"transformer-mb parity --controls --cases '{'|'.join(patterns)}'"
+        command = f"transformer-mb parity --cases '{'|'.join(patterns)}'"
         shown = nodes.literal_block(f"$ {command}", f"$ {command}", language="console")
         return [nodes.raw("", as_html(cells, controls), format="html"), shown]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 
@@ -10,6 +11,8 @@ import pytest
 
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.cli.commands import backends
+from transformer_mb.errors import BackendError
+from transformer_mb.registry import load_backend_class
 
 
 def test_numpy_is_usable():
@@ -29,6 +32,18 @@ def test_the_list_says_why_there_is_no_gpu(capsys, monkeypatch):
     answers = [{**UNUSABLE, "usable": True, "dtypes": ["float32"], "name": "x", "without_gpu": "built for processors alone"}]
     backends._show(answers)
     assert "no GPU: built for processors alone" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_list_says_once_what_is_missing(capsys, monkeypatch):
+    """The reason's first words are the row's name, and its last ones the other rows."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setitem(BUILT_IN, "jax", dataclasses.replace(BUILT_IN["jax"], requires=("no_jax", "no_flax")))
+    with pytest.raises(BackendError) as refused:
+        load_backend_class("jax")
+    backends._show([{**UNUSABLE, "name": "jax", "reason": str(refused.value)}])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "no_jax, no_flax are not installed. Install them with: pip" in shown
+    assert "Installed here: " in str(refused.value) and "Installed here" not in shown and "cannot be used" not in shown
 
 
 def test_an_unknown_one_says_why():

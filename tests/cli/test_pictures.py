@@ -50,6 +50,17 @@ def test_what_is_drawn_is_what_the_model_weighs(trained, pairs):
     np.testing.assert_array_equal(images[-1].get_array().mask, ~np.tri(steps, dtype=bool))
 
 
+def test_a_file_for_programs_holds_all_three_kinds(cli, trained, pairs, tmp_path):
+    source, target = pairs[0]
+    assert cli("translate", trained, "--attention", tmp_path / "a.jsonl", stdin=f"{source}\n\n").status == 0
+    row, empty = map(json.loads, (tmp_path / "a.jsonl").read_text().splitlines())
+    found = attention_of(tmb.Translator.load(trained), source, target)
+    assert (row["source"], row["inputs"], row["target"]) == (found.source, found.inputs, found.target)
+    for field, kind in (("weights", "decoder_cross"), ("encoder", "encoder"), ("decoder", "decoder_self")):
+        np.testing.assert_allclose(row[field], found.weights[kind], atol=1e-6)
+    assert empty.keys() == row.keys() and not any(empty.values())
+
+
 def test_a_wrong_file_is_refused_before_anything_is_translated(fails, trained, tmp_path):
     assert "--attention must end in one of .jsonl" in fails("translate", trained, "--attention", tmp_path / "a.gif")
     (tmp_path / "file").touch()

@@ -124,7 +124,7 @@ def test_the_training_state_can_stay_unread(folder):
 def test_no_folder_and_a_file_in_its_place(tmp_path):
     refused(tmp_path / "none", "got nothing")
     (tmp_path / "file").write_text("")
-    refused(tmp_path / "file", "got a file")
+    refused(tmp_path / "file", "got a file", f"`transformer-mb port {tmp_path / 'file'} DIR --to canonical`")
 
 
 @pytest.mark.parametrize("name", sorted({*FILES} - {LAST, KEPT, *TOKENIZERS, GENERATION, HEADS, CARRIED}))

@@ -50,6 +50,7 @@ ROOMS = {
     "tests/core": (7_604, 41),
     "tests/distributed": (1_765, 22),
     "tests/errata": (180, 3),
+    "tests/reader": (250, 3),
     "tests/examples": (593, 9),
     "tests/judge": (531, 4),
     "tests/meta": (1_801, 26),

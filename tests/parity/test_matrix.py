@@ -14,6 +14,7 @@ import pytest
 from transformer_mb.built_in import BUILT_IN, PLAIN_DTYPES
 from transformer_mb.cli.main import main
 from transformer_mb.columns.column import Column
+from transformer_mb.columns.options import names
 from transformer_mb.divergences import Divergence
 from transformer_mb.parity import column, matrix
 from transformer_mb.parity.cells import Cell
@@ -254,6 +255,11 @@ WRONG = {
     "python": (["--python", "torch"], "--python must be NAME=VALUE, got 'torch'"),
     "data": (["--backends", "numpy", "--data", "missing.tsv"], "missing.tsv"),
 }
+
+
+def test_a_framework_may_be_called_by_another_name():
+    """As ``--backend keras`` may; a column's version stays."""
+    assert names("--backends", ["keras,PyTorch@old", "torch@old"], list(BUILT_IN), list) == ["tensorflow", "torch@old"]
 
 
 @pytest.mark.parametrize("option", WRONG)

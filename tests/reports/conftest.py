@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from reports.records import ATTENTION, CHECK, COMMITTED, RESULTS
+from reports.records import ATTENTION, CHECK, COMMITTED, RESULTS, WITHIN
 
 
 @pytest.fixture(scope="session")
@@ -14,7 +14,7 @@ def report(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("report")
     lines = folder / "attention.jsonl"
-    lines.write_text(f"{json.dumps(ATTENTION)}\n{json.dumps({**ATTENTION, 'target': ['elle', 'est', '<eos>']})}\n")
+    lines.write_text(f"{json.dumps(ATTENTION | WITHIN)}\n{json.dumps({**ATTENTION, 'target': ['elle', 'est', '<eos>']})}\n")
     (folder / "check.json").write_text(json.dumps(CHECK))
     runs, losses = (json.loads((RESULTS / f"{name}.json").read_text()) for name in ("runs", "losses"))
     (folder / "runs.json").write_text(json.dumps({**runs, "curves": losses["curves"]}))

@@ -18,6 +18,12 @@ ATTENTION = {
         [[[0.0, 0.0, 0.0, 1.0]] * 3, [[0.5, 0.5, 0.0, 0.0]] * 3],
     ],
 }
+# Of the encoder one layer of one head, which looks at the first token; of the decoder one of two, which look back.
+WITHIN = {
+    "inputs": ["<bos>", "il", "est"],
+    "encoder": [[[[1.0, 0.0, 0.0, 0.0]] * 4]],
+    "decoder": [[[[1.0, 0.0, 0.0]] * 3, [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]]],
+}
 CHECK = {
     "verdict": "different",
     "reference": "torch TransformerEncoderLayer",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from browser import findings, overflows
-from reports.records import ATTENTION
+from reports.records import ATTENTION, WITHIN
 
 TABS = (
     "matrix",
@@ -144,6 +144,26 @@ def test_the_heat_map_switches_layer_and_head_by_keyboard(visit, address):
     assert weights() == ["1.00", "0", "0", "0"]
     page.get_by_label("Sentence").select_option("1")
     assert page.locator(".heat tbody th").first.inner_text() == "elle"
+
+
+def test_the_heat_map_shows_what_looks_within_a_side_by_keyboard(visit, address):
+    page = visit(f"{address}#attention")
+    kind = page.locator('input[name="attention-kind"]:checked')
+    kind.focus()
+    page.keyboard.press("ArrowRight")
+    assert (
+        page.locator(".heat tbody th").all_inner_texts()
+        == page.locator(".heat thead th").all_inner_texts()
+        == ATTENTION["source"]
+    )
+    assert page.locator(".heat tbody tr").last.locator("td").all_inner_texts() == ["1.00", "0", "0", "0"]
+    assert page.locator('input[name="attention-head"]').count() == 2  # the mean, and one
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".heat thead th").all_inner_texts() == WITHIN["inputs"]
+    assert page.locator(".heat tbody tr").last.locator("td").all_inner_texts() == [".50", "0", ".50"]
+    assert findings(page) == {} and "none looks ahead" in page.locator(".heat caption").inner_text()
+    page.get_by_label("Sentence").select_option("1")  # of which the file has the cross-attention alone
+    assert kind.count() == 0 and page.locator(".heat tbody th").first.inner_text() == "elle"
 
 
 def test_the_losses_of_one_backend_are_chosen_by_keyboard(visit, address):

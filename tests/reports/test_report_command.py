@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from reports.records import ATTENTION, CHECK, COMMITTED, EVIL, RESULTS, failing_run
+from reports.records import ATTENTION, CHECK, COMMITTED, EVIL, RESULTS, WITHIN, failing_run
 from transformer_mb.cli.commands.report import recognized
 from transformer_mb.errors import PictureError
 from transformer_mb.parity.report_page import section
@@ -140,6 +140,16 @@ def test_without_jinja_the_install_line_is_told(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
     with pytest.raises(PictureError, match="pip install .*jinja2"):
         page_text([Section("attention", "Attention", "One.", {})])
+
+
+def test_attention_within_a_side_must_fit_its_tokens():
+    found = attention_section([ATTENTION | WITHIN]).data["sentences"][0]
+    assert found["decoder"] == WITHIN["decoder"] and found["inputs"] == WITHIN["inputs"]
+    for field, words in (("encoder", r"\[layers, heads, 4, 4\]"), ("decoder", r"\[layers, heads, 3, 3\]")):
+        with pytest.raises(ValueError, match=f"the {field} of line 1 must be {words}"):
+            attention_section([ATTENTION | WITHIN | {field: [[[[1.0]]]]}])
+    with pytest.raises(ValueError, match=r"the decoder of line 1 must be \[layers, heads, 0, 0\]"):
+        attention_section([{name: value for name, value in (ATTENTION | WITHIN).items() if name != "inputs"}])
 
 
 def test_attention_of_a_line_without_tokens_is_left_out():

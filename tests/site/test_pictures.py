@@ -1,11 +1,15 @@
 """Pictures and figures of the pages: computed by NumPy's backend and read from the committed matrix."""
 
+import json
+import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
 
+from docs.site.answers import RESULTS, anchor, table
 from docs.site.drawings import DRAWINGS
+from docs.site.drawings_of_parity import mistakes
 from docs.site.parity_figures import as_html, chosen, measured, nearest
 from docs.site.pictures import Grid, Step, picture
 from site_pages import DOCS, SIX_WAYS
@@ -62,3 +66,26 @@ def test_the_figure_is_that_which_came_closest_to_its_limit():
     assert nearest(cells, "r", "float32", "torch")["case"] == "b"
     text = as_html(cells, [{"caught": True}, {"caught": False}])
     assert "2 of 2 cells passed, 1 of 2 planted mistakes were caught" in text and "1.0e+00<br>50%" in text
+
+
+def test_answers_are_those_of_the_committed_run_and_lead_to_their_facts():
+    facts = json.loads(RESULTS.read_text())["behaviours"]
+    text = table(["boolean mask of the attention layer", "layer norm epsilon"], facts, "page.md")
+    assert "| [boolean mask of the attention layer](page.md#boolean-mask-of-the-attention-layer) | set is ignored |" in text
+    assert "| has none |" in text and "| 1e-05 | 0.001 |" in text and "NumPy" not in text
+    with pytest.raises(LookupError, match="these are none: \\['no such thing'\\]"):
+        table(["no such thing"], facts, "page.md")
+    headings = re.findall(r"^### (.+)$", (DOCS / "BEHAVIOURS.md").read_text(), re.MULTILINE)
+    assert {anchor(name.lower()) for name in {one["probe"] for one in facts}} == {anchor(one) for one in headings}
+
+
+def test_mistakes_lie_where_the_picture_of_parity_says():
+    """In float64 beyond every cell of a layer; in float32 another epsilon is within what rounding does."""
+    errors = {
+        dtype: [one["error"] for one in measured()["results"] if one["row"].startswith("layer ") and one["dtype"] == dtype]
+        for dtype in ("float64", "float32")
+    }
+    wrong = mistakes()
+    assert all(error < 1e-10 for error in errors["float64"]) and all(error > 1e-10 for error in wrong.values())
+    assert any(error > wrong["epsilon 1e-6 for 1e-5"] for error in errors["float32"])
+    assert all(error < wrong["a mask off by one"] for error in errors["float32"])

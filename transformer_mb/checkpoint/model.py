@@ -139,7 +139,8 @@ def read_checkpoint(folder: Any, *, optimizer: bool = True, finite: bool = True)
     check_folder_name(folder)
     folder = Path(folder)
     if not current_folder(folder).is_dir():
-        what = "a file" if folder.exists() else "nothing"
+        made = f"a file, of which `transformer-mb port {folder} DIR --to canonical` may make one"
+        what = made if folder.exists() else "nothing"
         raise CheckpointError(f"{folder} must be a checkpoint folder, got {what}.")
     try:
         checkpoint, metadata = read_unchanged(folder, partial(_read, optimizer=optimizer))

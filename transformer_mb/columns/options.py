@@ -16,13 +16,17 @@ BEFORE_NAME = re.compile(r",(?=[\w.+@ -]+=)")  # a comma that a NAME= follows
 def names(option: str, given: Sequence[str] | None, known: Sequence[str], everything: Callable[[], Sequence[str]]) -> list[str]:
     """Return the names that an option lists, by commas or by being repeated; ``everything()`` where it is absent.
 
+    A framework's other names, such as ``keras``, are understood.
+
     Raises ParityError for a list without a name, and for names that are not ``known`` before their @.
     """
     from ..errors import ParityError
+    from ..registry import OTHER_NAMES
 
     if given is None:
         return list(everything())
-    listed = [name for value in given for name in _split(value)]
+    split = (name.partition("@") for value in given for name in _split(value))
+    listed = [(name if name in known else OTHER_NAMES.get(name.lower(), name)) + at + version for name, at, version in split]
     if not listed:
         raise ParityError(f"{option} must name at least one of {', '.join(known)}, got {', '.join(map(repr, given))}.")
     if unknown := [name for name in listed if name.partition("@")[0] not in known]:

@@ -21,6 +21,11 @@ from .kind import Attention
 LINES_ENDINGS = (".jsonl", ".json")
 ONE_EACH = (".png", ".svg")  # files that hold one sentence
 MOST = 200  # sentences drawn; a picture takes a second or so
+FIELDS = {
+    "weights": "decoder_cross",
+    "encoder": "encoder",
+    "decoder": "decoder_self",
+}  # of a line, by Backend.attention's names
 Write = Callable[[Sequence[str], Sequence[str]], None]
 
 
@@ -56,11 +61,17 @@ def attention_file(path: Path | None, translator: Translator) -> Iterator[Write]
 
 
 def _row(translator: Translator, line: str, translation: str) -> dict[str, Any]:
-    """``source`` and ``target`` tokens, and the ``weights`` [layer][head][target][source] of the cross-attention."""
+    """``source`` and ``target`` tokens, and the ``weights`` [layer][head][target][source] of the cross-attention.
+
+    ``encoder`` [layer][head][source][source] and ``decoder`` [layer][head][input][input] are those of self-attention, where
+    ``inputs`` are the tokens that the decoder read.
+    """
     if (attention := attention_of(translator, line, translation)) is None:
-        return {"source": [], "target": [], "weights": []}
-    weights = [layer.astype(float).round(6).tolist() for layer in attention.weights["decoder_cross"]]
-    return {"source": attention.source, "target": attention.target, "weights": weights}
+        return {"source": [], "target": [], "weights": [], "inputs": [], "encoder": [], "decoder": []}
+    weights = {
+        field: [layer.astype(float).round(6).tolist() for layer in attention.weights[kind]] for field, kind in FIELDS.items()
+    }
+    return {"source": attention.source, "target": attention.target, "inputs": attention.inputs, **weights}
 
 
 @contextmanager

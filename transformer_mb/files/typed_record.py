@@ -39,7 +39,7 @@ def check_record(kind: type, given: Any, what: str, others: bool = False) -> Non
     hints = _hints(kind)
     if not isinstance(given, dict):
         raise ValueError(f"{what} must be an object, got {shown(given)}")
-    optional = [*getattr(kind, "_field_defaults", {}), *_with_default(kind)]
+    optional = [*getattr(kind, "_field_defaults", {}), *_with_default(kind), *getattr(kind, "__optional_keys__", ())]
     if missing := [name for name in hints if name not in given and name not in optional]:
         raise ValueError(f"{what} must have {', '.join(missing)}, but it has none")
     if not others and (unknown := [name for name in given if name not in hints]):

@@ -66,10 +66,15 @@ def _show(backends: list[dict[str, Any]]) -> None:
         column.overflow = "fold"
     for one in backends:
         without = f"; no GPU: {one['without_gpu']}" if one["without_gpu"] else ""
-        remarks = f"{', '.join(one['dtypes'])}{without}" if one["usable"] else one["reason"]
+        remarks = f"{', '.join(one['dtypes'])}{without}" if one["usable"] else _missing(**one)
         usable = "[green]yes[/green]" if one["usable"] else "[red]no[/red]"
         table.add_row(one["name"], usable, one["version"] or "", ", ".join(one["devices"]), _plain(remarks))
     Console().print(table)
+
+
+def _missing(name: str, reason: str, **others: Any) -> str:
+    """The reason without what the table says already: the name, and what else is installed."""
+    return reason.removeprefix(f"The backend {name!r} cannot be used: ").partition(" Installed here:")[0]
 
 
 def _plain(text: str) -> Any:

@@ -30,7 +30,9 @@ def command(
     python: Annotated[list[str] | None, option("--python", "NAME=INTERPRETER; NAME@LABEL=INTERPRETER adds a column.")] = None,
     ssh: Annotated[list[str] | None, option("--ssh", "NAME=HOST, or NAME@LABEL=HOST, as execnet's ssh= takes it.")] = None,
     seed: Annotated[int, option("--seed", "Of weights, inputs, the order of batches and what dropout drops.")] = 0,
-    controls: Annotated[bool, option("--controls", "Plant known mistakes, which must be caught.")] = False,
+    controls: Annotated[
+        bool, option("--controls", "Plant known mistakes, which must be caught: all, whatever --cases takes.")
+    ] = False,
     part: Annotated[
         str | None, option("--part", "K/N: the K-th of N parts of all this, for several processes or machines.")
     ] = None,
