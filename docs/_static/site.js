@@ -99,7 +99,10 @@ function sixWays() {
 function behaviours() {
   if (!document.querySelector("section#what-frameworks-do-by-default")) return;
   const facts = [...document.querySelectorAll("section section section")].filter((one) => one.querySelector("table"));
-  const names = ["numpy", "torch", "tensorflow", "paddle", "mxnet", "jax"];
+  const names = { numpy: "NumPy", torch: "PyTorch", tensorflow: "TensorFlow (Keras)", paddle: "Paddle", mxnet: "MXNet", jax: "JAX (flax)" };
+  // A reader says Keras where a fact says tensorflow, and LayerNorm where it says layer norm.
+  const means = { keras: "tensorflow", pytorch: "torch", flax: "jax", gluon: "mxnet" };
+  const joined = (text) => text.toLowerCase().replace(/[\s_-]+/g, "");
   const form = document.createElement("form");
   form.className = "filter";
   form.setAttribute("role", "search");
@@ -109,12 +112,12 @@ function behaviours() {
   search.placeholder = "words of a fact, such as epsilon";
   search.setAttribute("aria-label", "words of a fact");
   form.append(search);
-  const boxes = names.map((name) => {
+  const boxes = Object.entries(names).map(([name, spoken]) => {
     const label = document.createElement("label");
     const box = document.createElement("input");
     box.type = "checkbox";
     box.value = name;
-    label.append(box, ` ${name} differs`);
+    label.append(box, ` ${spoken} differs`);
     form.append(label);
     return box;
   });
@@ -126,16 +129,16 @@ function behaviours() {
     return of.includes(name) && answer !== "has none" && of.length <= 2;
   });
   const refresh = () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = search.value.split(/\s+/).map(joined).filter(Boolean);
     const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
     let left = 0;
     facts.forEach((fact) => {
-      const text = fact.textContent.toLowerCase();
-      const fits = words.every((word) => text.includes(word)) && chosen.every((name) => stands_apart(fact, name));
+      const text = joined(fact.textContent);
+      const fits = words.every((word) => text.includes(word) || text.includes(means[word])) && chosen.every((name) => stands_apart(fact, name));
       fact.hidden = !fits;
       left += fits;
     });
-    count.textContent = `${left} of ${facts.length} facts`;
+    count.textContent = left ? `${left} of ${facts.length} facts` : "No fact has all of these words: fewer of them find more.";
   };
   form.addEventListener("input", refresh);
   document.querySelector("section#what-frameworks-do-by-default > p").after(form);

@@ -74,6 +74,16 @@ def test_behaviours_are_found_by_words_and_by_framework(address, visit):
     assert "facts" in shown.locator(".filter output").inner_text()
 
 
+@pytest.mark.parametrize("words", ["LayerNorm epsilon keras", "layer-norm pytorch epsilon", "layer_norm flax eps"])
+def test_behaviours_are_found_by_the_names_that_readers_type(address, visit, words):
+    shown = opened(address, visit, "BEHAVIOURS")
+    shown.locator('.filter input[type="search"]').fill(words)
+    assert shown.locator("section#layer-norm-epsilon").is_visible()
+    assert shown.locator("section section section:visible").count() <= 20
+    shown.locator('.filter input[type="search"]').fill("no such fact at all")
+    assert shown.locator(".filter output").inner_text().startswith("No fact has all")
+
+
 def test_a_page_opens_from_a_folder_too(built, visit):
     shown = visit((built[0] / "six_ways" / "adam.html").as_uri(), within=built[0].as_uri())
     assert shown.locator(".six-panel:visible").count() == 4
