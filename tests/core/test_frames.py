@@ -5,7 +5,7 @@ import pytest
 
 import transformer_mb as tmb
 from transformer_mb.data.vocabulary import Vocabulary
-from transformer_mb.errors import DataError, TokenError
+from transformer_mb.errors import ConfigError, DataError, TokenError
 
 TOKENS = ["<unk>", "<pad>", "<s>", "</s>", "en", "fr", "a", "b", "c"]
 SPECIAL = {"unk": 0, "pad": 1, "bos": 2, "eos": 3}
@@ -61,6 +61,46 @@ def test_a_model_reads_each_line_in_its_frame(frame, backend, model):
     logits = backend.logits(model, np.array([own.framed([6, 7])]), np.array([[2, *target[:-1]]]))[0]
     chosen = [row[token] - np.log(np.exp(row).sum()) for row, token in zip(logits, target, strict=True)]
     assert score.tokens == own.tokens(target) and score.log_probabilities == pytest.approx(chosen)
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+def test_a_training_has_each_side_in_its_frame(frame):
+    """By hand; the first input is the start token, and what frames a target is learned too."""
+    opening, closing = map(list, frame)
+    (batch,) = tmb.Batches(
+        [([6, 7], [8]), ([8], [7, 6, 8])], 2, shuffle=False, trimmed=True, start_id=2, frames=(frame, None)
+    ).epoch(0)
+    rows = sorted(batch.source.tolist())
+    assert rows == sorted([[*opening, 6, 7, *closing], [*opening, 8, *closing, 1]])
+    (batch,) = tmb.Batches(
+        [([6, 7], [8]), ([8], [7, 6, 8])], 2, shuffle=False, trimmed=True, start_id=2, frames=(None, frame)
+    ).epoch(0)
+    framed = [[*opening, 8, *closing, 1, 1], [*opening, 7, 6, 8, *closing]]
+    assert sorted(batch.target_out.tolist()) == sorted(framed)
+    assert sorted(batch.target_in.tolist()) == sorted([2, *row[:-1]] for row in framed)
+    assert sorted(batch.target_valid_lens.tolist()) == [1 + len(opening + closing), 3 + len(opening + closing)]
+
+
+def test_a_text_that_is_cut_keeps_its_frame():
+    frame = (5,), (3, 4)
+    (batch,) = tmb.Batches([([6, 7, 8], [6, 7, 8, 6])], 1, num_steps=5, frames=(frame, None)).epoch(0)
+    assert batch.source.tolist() == [[5, 6, 7, 3, 4]] and batch.target_out.tolist() == [[6, 7, 8, 6, 3]]
+    with pytest.raises(ConfigError, match="must be allowed more than the 3 tokens that frame it, got 3"):
+        tmb.Batches([([6, 7, 8], [6])], 1, num_steps=3, frames=(frame, None))
+
+
+def test_pairs_that_are_too_long_in_their_frame_are_refused_or_dropped(tmp_path):
+    """With max_len 12 and three tokens around a source, one of ten words is too long, and as a target it is not."""
+    base, model = tmp_path / "base", {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "max_len": 12}
+    words = vocabulary(((5,), (3, 4))), vocabulary()
+    pairs = [("a b", "a"), ("a " * 10, "b"), ("b", "a " * 10)]
+    given = {"tokenizer": words, "backend": "numpy", "epochs": 1, "batch_size": 2}
+    with pytest.raises(DataError, match="pair 2: the source must be at most 12 tokens long .* but it has 13; 1 of 3 pairs is"):
+        tmb.train(pairs, base, **given, **model)
+    data = tmp_path / "pairs.tsv"
+    data.write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    trained = tmb.train(data, base, bad_lines="drop", **given, **model)
+    assert trained.corpus.too_long == 1 and trained.corpus.pairs == 2
 
 
 def test_a_line_may_be_as_long_as_its_frame_leaves_room(backend, model):

@@ -141,8 +141,10 @@ def test_carried_files_come_back_as_they_were(tmp_path):
 def test_a_model_saved_over_them_would_lose_them(numpy, tmp_path):
     model = numpy.build(ENCODER)
     tmb.save(model, tmp_path / "model")
-    write_heads(tmp_path / "model", (HEAD,))
-    with pytest.raises(CheckpointError, match="parts for tasks"):
-        tmb.save(model, tmp_path / "model")
-    tmb.save(model, tmp_path / "model", force=True)
-    assert not (tmp_path / "model" / "heads.safetensors").exists()
+    for name in ("heads.safetensors", "generation_config.json"):
+        write_heads(tmp_path / "model", (HEAD,) if name.startswith("heads") else ())
+        (tmp_path / "model" / "generation_config.json").write_text("{}")
+        with pytest.raises(CheckpointError, match="parts for tasks, settings of decoding or files of the library"):
+            tmb.save(model, tmp_path / "model")
+        tmb.save(model, tmp_path / "model", force=True)
+        assert not (tmp_path / "model" / name).exists()

@@ -59,7 +59,7 @@ def test_an_entry_is_found_again_and_a_change_in_anything_makes_another(corpus_f
     files = CorpusFiles(corpus_file)
     TokenCache(folder, files).tokenized(build_vocabularies(files, min_freq=2))
     assert len(tokenizings) == 5
-    TokenCache(folder, files).tokenized(build_vocabularies(files, min_freq=2), longest=5)
+    TokenCache(folder, files).tokenized(build_vocabularies(files, min_freq=2), longest=6)
     assert len(tokenizings) == 6
 
 
@@ -139,11 +139,13 @@ def test_pairs_without_a_token_and_too_long_ones_are_left_out_and_counted(tmp_pa
     path.write_text("a b\ta\n?\ta\na\t? ?\na a a\ta\na a\ta b\n")
     mute = Mute.from_tokens([["a", "b"]])
     files = CorpusFiles(path)
-    found = TokenCache(tmp_path / "cache", files).tokenized((mute, mute), longest=2)
+    found = TokenCache(tmp_path / "cache", files).tokenized((mute, mute), longest=3)
     assert lists(found) == [([4, 5], [4]), ([4, 4], [4, 5])]
     assert (found.counts.pairs, found.counts.untokenized, found.counts.too_long) == (5, 2, 1)
-    with pytest.raises(DataError, match="of 5 these were left out: 2 with a side of no token, 3 with more than 0 tokens"):
-        TokenCache(tmp_path / "cache", files).tokenized((mute, mute), longest=0)
+    with pytest.raises(
+        DataError, match="of 5 these were left out: 2 with a side of no token, 3 with more than 1 token \\(<eos> counted\\)"
+    ):
+        TokenCache(tmp_path / "cache", files).tokenized((mute, mute), longest=1)
 
 
 def test_the_memory_that_the_documents_speak_of_was_measured():

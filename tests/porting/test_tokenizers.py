@@ -82,10 +82,17 @@ def test_a_checkpoint_keeps_tokenizer_and_frame(name, made, tmp_path):
         assert got == expected
 
 
-def test_a_language_is_asked_for_and_checked(made):
-    assert "left out until source_language in the settings (config) says its code" in read(made, "mbart-old").problem
+def test_a_language_is_asked_for_and_checked(made, tmp_path):
+    for name in ("mbart", "mbart-old"):
+        shutil.copytree(made[0] / name, tmp_path / name)
+        spoil(tmp_path / name / "tokenizer_config.json", src_lang=None, tgt_lang=None)
+    unsaid = tmp_path, *made[1:]
+    assert "left out until source_language in the settings (config) says its code" in read(unsaid, "mbart-old").problem
+    assert "left out until target_language in the settings" in read(unsaid, "mbart").problem  # a source's frame is in the file
     codes = {"source_language": "klingon", "target_language": "en_XX"}
     refused("source_language must be a token of .*, got 'klingon'", read, made, "mbart-old", **codes)
+    said = read(made, "mbart-old")  # by tokenizer_config.json, as for AutoTokenizer
+    assert [words.tokens(words.closing) for words in said[:2]] == [["</s>", "fr_XX"], ["</s>", "en_XX"]]
     refused("source_language is for tokenizers of MBart50, M2M100, Nllb, MBart, got one of T5", read, made, "t5", **codes)
 
 

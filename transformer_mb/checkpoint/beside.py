@@ -29,6 +29,9 @@ class Carried(NamedTuple):
     model_type: str
 
 
+NOTHING = Carried({}, "")
+
+
 def write_heads(folder: Path, heads: tuple[Head, ...]) -> None:
     """Write the parts for tasks into a folder; none for none."""
     if not heads:
@@ -71,7 +74,7 @@ def read_carried(folder: Path) -> Carried:
     """Read the files that a checkpoint carries; raises CheckpointError. Their names are whatever the file says."""
     path = folder / CARRIED
     if not path.is_file():
-        return Carried({}, "")
+        return NOTHING
     file = read_tensor_file(path)
     if wrong := [name for name, array in file.arrays.items() if array.dtype != np.uint8 or array.ndim != 1]:
         raise CheckpointError(f"{path} must hold files as bytes, but {wrong[0]!r:.80} is none.")

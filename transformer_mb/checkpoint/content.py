@@ -13,7 +13,9 @@ from ..data.vocabulary import Vocabulary
 from ..decoding.generation_config import GenerationConfig
 from ..errors import CheckpointError, WeightsError
 from ..parameters import check_sizes, check_weights, parameter_shapes
+from ..task_heads import Head
 from ..trainer import optimizer_shapes
+from .beside import NOTHING, Carried
 from .files import LAST, MODEL, OPTIMIZER, TRAINER, VOCABULARIES, kept_name
 
 
@@ -22,7 +24,8 @@ class Checkpoint:
     """The content of a folder, without any framework.
 
     ``optimizer`` and ``trainer`` come together or not at all. They go on from ``last``, or from ``weights`` where it is None.
-    ``generation``: how those who published the model decode with it; None: nothing is said.
+    Of a port: ``generation``, how those who published the model decode with it, None where nothing says so; ``heads``, parts
+    for tasks; ``carried``, files of the library that it is from.
     ``kept``: the weights of some validations, by step. ``saved_with``: what the trainer.json that was read says of all files.
     """
 
@@ -31,11 +34,18 @@ class Checkpoint:
     source_vocabulary: Vocabulary | None = None
     target_vocabulary: Vocabulary | None = None
     generation: GenerationConfig | None = None
+    heads: tuple[Head, ...] = ()
+    carried: Carried = NOTHING
     optimizer: Mapping[str, np.ndarray] | None = None
     trainer: dict[str, Any] | None = None
     last: Mapping[str, np.ndarray] | None = None
     kept: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
     saved_with: Any = None
+
+    @property
+    def ported(self) -> dict[str, Any]:
+        """What a port brought beside weights and words, by field: whatever is made of the model has it too."""
+        return {name: getattr(self, name) for name in ("generation", "heads", "carried")}
 
     @property
     def all_weights(self) -> dict[str, Mapping[str, np.ndarray]]:

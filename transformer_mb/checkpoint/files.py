@@ -24,6 +24,7 @@ OPTIMIZER, TRAINER, LAST = "optimizer.safetensors", "trainer.json", "last.safete
 TOKENIZERS = tuple(f"{side}_tokenizer{suffixes[0]}" for side in VOCABULARIES for suffixes in SUFFIXES.values())
 KEPT = "kept-*.safetensors"
 HEADS, CARRIED = "heads.safetensors", "carried.safetensors"  # of a ported model: see ``beside``
+OF_PORT = (GENERATION, HEADS, CARRIED)
 OF_TRAINING = (OPTIMIZER, TRAINER, LAST, KEPT)
 FILES = (CONFIG, MODEL, GENERATION, *VOCABULARIES.values(), *TOKENIZERS, *OF_TRAINING, HEADS, CARRIED)
 
@@ -55,16 +56,16 @@ def holds_checkpoint(folder: Path) -> bool:
         return False
 
 
-def check_nothing_lost(folder: Path, *, vocabularies: bool, training: bool) -> None:
-    """Refuse a folder that holds vocabularies or the state of a training, where none are to replace them."""
+def check_nothing_lost(folder: Path, *, vocabularies: bool, training: bool, ported: bool = False) -> None:
+    """Refuse a folder with vocabularies, the state of a training or what a port brought, where none are to replace them."""
     place = current_folder(folder)
     lost = []
     if not vocabularies and any((place / name).exists() for name in VOCABULARIES.values()):
         lost.append("vocabularies")
     if not training and any(any(place.glob(name)) for name in OF_TRAINING):
         lost.append("the state of its training")
-    if any((place / name).exists() for name in (HEADS, CARRIED)):
-        lost.append("parts for tasks or the files of the library that it is from")
+    if not ported and any((place / name).exists() for name in OF_PORT):
+        lost.append("parts for tasks, settings of decoding or files of the library that it is from")
     if lost and holds_checkpoint(folder):
         raise CheckpointError(
             f"The folder must be a new one, but {folder} holds a checkpoint with {' and '.join(lost)}, which would be lost: "

@@ -36,6 +36,7 @@ from ..files.whole_folder import current_folder, read_unchanged, replaced_folder
 from ..parameters import not_finite
 from ..registry import backend_of, chosen_backend
 from ..trainer import Trainer
+from .beside import read_carried, read_heads, write_carried, write_heads
 from .content import Checkpoint
 from .files import (
     CONFIG,
@@ -176,6 +177,8 @@ def _read(folder: Path, optimizer: bool) -> tuple[Checkpoint, dict[str, dict[str
         weights=arrays[MODEL],
         **vocabularies,
         generation=read_generation(folder / GENERATION),
+        heads=read_heads(folder),
+        carried=read_carried(folder),
         optimizer=arrays.get(OPTIMIZER),
         trainer=trainer,
         last=arrays.get(LAST),
@@ -246,3 +249,5 @@ def _fill(folder: Path, checkpoint: Checkpoint) -> None:
         write_text(folder / name, text)
     for name, (arrays, metadata) in tensors.items():
         write_tensors(folder / name, arrays, metadata)
+    write_heads(folder, checkpoint.heads)
+    write_carried(folder, checkpoint.carried)

@@ -11,7 +11,7 @@ import numpy as np
 from ..batch import Batch
 from ..errors import ConfigError, DataError
 from ..random_streams import stream
-from .padding import BUCKET_WIDTHS, FlatIds, Ids, Sentences, batch_plan, check_limits, padded_widths
+from .padding import BUCKET_WIDTHS, FlatIds, Frame, Ids, Sentences, batch_plan, check_limits, padded_widths
 from .tokenizing import TokenizedPairs
 from .vocabulary import Vocabulary
 
@@ -39,13 +39,17 @@ class SourceBatch(NamedTuple):
 def encode_pairs(
     pairs: Iterable[tuple[str, str]], source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, num_steps: int
 ) -> EncodedPairs:
-    """D2L 9.5.4: eos is appended, what is longer than ``num_steps`` is cut (eos with it), the rest is padded."""
+    """D2L 9.5.4: eos is appended, what is longer than ``num_steps`` is cut (eos with it), the rest is padded.
+
+    A vocabulary with a frame has that around each text in place of eos, and it is never cut.
+    """
     ids = pair_ids(pairs, source_vocabulary, target_vocabulary)
     rows = np.arange(len(ids))
     arrays: list[np.ndarray] = []
     for side, vocabulary in enumerate((source_vocabulary, target_vocabulary)):
         flat = FlatIds.from_lists([pair[side] for pair in ids])
-        arrays += Sentences(flat, vocabulary.eos_id, vocabulary.pad_id, num_steps, True).padded(rows, num_steps)
+        given = flat, vocabulary.eos_id, vocabulary.pad_id, num_steps, True
+        arrays += Sentences(*given, frame=vocabulary.frame).padded(rows, num_steps)
     return EncodedPairs(*arrays)
 
 
@@ -69,6 +73,8 @@ class Batches:
         max_len: the longest sentence, eos included, that the model takes; with ``truncate`` longer ones are cut.
         start_id: what ``target_in`` starts with (``config.start_id``); eos_id, pad_id: as in the configuration.
         shuffle: False keeps one order for every epoch, for measuring.
+        frames: the ids before and after each source and each target, which stay whole where the text between them is cut;
+            None for a side: eos after it.
     Raises:
         TokenError: a sentence longer than ``max_len``, or an id that is no whole number of at least 0. DataError: what is
             no pair, or a side of it without any token. ConfigError: an argument that cannot be.
@@ -90,6 +96,7 @@ class Batches:
         pad_id: int = 1,
         shuffle: bool = True,
         trimmed: bool = False,
+        frames: Sequence[Frame | None] = (None, None),
     ):
         check_limits(batch_size=batch_size, batch_tokens=batch_tokens, num_steps=num_steps, max_len=max_len)
         if (batch_size is None) == (batch_tokens is None):
@@ -105,7 +112,8 @@ class Batches:
         self.trimmed = trimmed and num_steps is None
         sides = (pairs.sources, pairs.targets) if isinstance(pairs, TokenizedPairs) else _sides(pairs)
         self._sources, self._targets = (
-            Sentences(ids, eos_id, pad_id, limit, cut, f"{name} of pair") for name, ids in zip(SIDES, sides, strict=True)
+            Sentences(ids, eos_id, pad_id, limit, cut, f"{name} of pair", frame)
+            for name, ids, frame in zip(SIDES, sides, frames, strict=True)
         )
         longest = np.maximum(self._sources.lengths, self._targets.lengths)
         widest = min((most for most in (max_len, batch_tokens) if most is not None), default=None)
@@ -209,9 +217,8 @@ def source_batches(
     """
     check_limits(batch_size=batch_size, num_steps=num_steps, max_len=max_len)
     limit, cut = (max_len, truncate) if num_steps is None else (num_steps, True)
-    *between, last = vocabulary.closing
-    framed = ids if vocabulary.frame is None else [[*vocabulary.opening, *one, *between] for one in ids]
-    sentences = Sentences(FlatIds.from_lists(framed), last, vocabulary.pad_id, limit, cut, "source sentence")
+    given = FlatIds.from_lists(ids), vocabulary.eos_id, vocabulary.pad_id, limit, cut, "source sentence"
+    sentences = Sentences(*given, vocabulary.frame)
     widths = padded_widths(sentences.lengths, num_steps, bucket_widths, max_len)
     order = np.argsort(sentences.lengths, kind="stable")
     chunks = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]

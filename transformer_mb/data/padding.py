@@ -15,6 +15,7 @@ from ..errors import ConfigError, TokenError
 from ..fields import LARGEST
 
 Ids = Sequence[int]
+Frame = Sequence[Sequence[int]]  # two lists of ids, before and after a text
 
 
 class FlatIds:
@@ -68,29 +69,44 @@ BUCKET_WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 10
 
 
 class Sentences:
-    """Sentences with eos appended, from which padded batches are gathered.
+    """Sentences with eos appended, or in their frame, from which padded batches are gathered.
 
     Args:
         ids: without bos and eos.
-        limit: the longest sentence, eos included; ``truncate`` cuts longer ones (eos with them), else they are refused.
+        limit: the longest sentence, eos or frame included; ``truncate`` cuts longer ones, else they are refused. The end of
+            a text is cut off with its eos, as in D2L, or inside of its frame.
         what: what a message calls a sentence.
+        frame: the ids before and after each sentence (see ``Vocabulary``); None: eos after it.
     Attributes:
-        lengths: [N] int32 valid lengths, eos included.
+        lengths: [N] int32 valid lengths, eos or frame included.
     """
 
     def __init__(
-        self, ids: FlatIds, eos_id: int, pad_id: int, limit: int | None = None, truncate: bool = False, what: str = "sentence"
+        self,
+        ids: FlatIds,
+        eos_id: int,
+        pad_id: int,
+        limit: int | None = None,
+        truncate: bool = False,
+        what: str = "sentence",
+        frame: Frame | None = None,
     ):
         check_whole("eos_id", eos_id)
-        full = ids.lengths + 1
+        self._opening, self._closing = frame or ((), (eos_id,))
+        around = len(self._opening) + len(self._closing)
+        full = ids.lengths + around
         if limit is not None and not truncate and full.max(initial=0) > limit:
             first = int((full > limit).argmax())
             raise TokenError(
                 f"The {what} {first + 1} must be at most {limit} tokens long (<eos> counted), but it has {full[first]}; "
                 f"{int((full > limit).sum())} of {len(full)} are too long. num_steps (--num-steps {limit}) cuts them."
             )
+        if limit is not None and frame is not None and limit <= around:
+            raise ConfigError(f"A {what} must be allowed more than the {around} tokens that frame it, got {limit}.")
         self.lengths = full if limit is None else np.minimum(full, limit)
-        self._ids, self._eos_id, self._pad_id = ids, eos_id, pad_id
+        # Where the text ends in its row, so that a row that is cut ends in the middle of it, or in its frame.
+        self._ends = (self.lengths if frame is not None else full) - len(self._closing)
+        self._ids, self._pad_id = ids, pad_id
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -99,13 +115,15 @@ class Sentences:
         """The sentences ``rows`` [B] as int64 ids [B, width], and their valid lengths [B]; None: as wide as the longest."""
         lengths = self.lengths[rows].astype(np.int64)
         steps = np.arange(lengths.max() if width is None else width)
-        starts, ends = self._ids.starts[rows], self._ids.starts[rows + 1]
-        positions = starts[:, None] + steps  # [B, width]; past a sentence's end they point anywhere
+        ends = self._ends[rows, None]
+        positions = self._ids.starts[rows, None] + steps - len(self._opening)  # [B, width]; outside of a text anything
         if self._ids.ids.size:
             ids = self._ids.ids.take(positions, mode="clip").astype(np.int64)
         else:
             ids = np.zeros(positions.shape, np.int64)
-        ids[positions == ends[:, None]] = self._eos_id
+        ids[:, : len(self._opening)] = self._opening
+        for place, token in enumerate(self._closing):
+            ids[steps == ends + place] = token
         ids[steps >= lengths[:, None]] = self._pad_id
         return ids, lengths
 

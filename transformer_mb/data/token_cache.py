@@ -30,7 +30,7 @@ from .padding import FlatIds
 from .tokenizing import IdsWriter, TokenizedCounts, TokenizedPairs, ids_dtype, write_tokens
 from .vocabulary import Vocabulary
 
-VERSION = 2  # of the entries, and of what tokenizing gives: another number finds none of the old ones
+VERSION = 3  # of the entries, and of what tokenizing gives: another number finds none of the old ones
 COUNTS, SIDES = "counts.json", ("source", "target")
 CONTENT, DIGEST = "content", "sha256"  # of a file of JSON
 LONGEST_WAIT = 600.0  # seconds: some millions of lines are tokenized in that time

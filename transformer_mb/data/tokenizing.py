@@ -84,7 +84,10 @@ def ids_dtype(vocabulary: Vocabulary) -> np.dtype[Any]:
 
 
 def tokenized(pairs: Corpus, vocabularies: tuple[Vocabulary, Vocabulary], longest: int | None = None) -> TokenizedPairs:
-    """The ids in memory. ``longest``: pairs with a side of more tokens are left out. Raises DataError where none is left."""
+    """The ids in memory. ``longest``: pairs with a side of more tokens, what frames it counted, are left out.
+
+    Raises DataError where none is left.
+    """
     files = [(BytesIO(), BytesIO()) for _ in vocabularies]
     writers = [IdsWriter(*two, vocabulary) for two, vocabulary in zip(files, vocabularies, strict=True)]
     counts = write_tokens(pairs, vocabularies, writers, longest)
@@ -109,14 +112,15 @@ def write_tokens(
         kept = [both for both in zip(*sides, strict=True) if both[0] and both[1]]
         untokenized += len(chunk) - len(kept)
         if longest is not None:
-            within = [both for both in kept if max(map(len, both)) <= longest]
+            rooms = [longest - vocabulary.around for vocabulary in vocabularies]
+            within = [both for both in kept if all(len(one) <= room for one, room in zip(both, rooms, strict=True))]
             too_long += len(kept) - len(within)
             kept = within
         for side, writer in enumerate(writers):
             writer.write([both[side] for both in kept])
     if number == untokenized + too_long:
         kinds = {f"{untokenized:,} with a side of no token": untokenized}
-        kinds[f"{too_long:,} with more than {counted(longest or 0, 'token')}"] = too_long
+        kinds[f"{too_long:,} with more than {counted(longest or 0, 'token')} (<eos> counted)"] = too_long
         left_out = ", ".join(words for words, count in kinds.items() if count)
         raise DataError(f"At least one pair must be left to learn from, but of {number} these were left out: {left_out}.")
     unknown = tuple(writer.unknown for writer in writers)

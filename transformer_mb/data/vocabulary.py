@@ -9,15 +9,13 @@ from itertools import chain, islice
 from typing import Any
 
 from ..errors import DataError, TokenError
+from .padding import Frame
 from .text import TextPipeline, text_pipeline
 
 SPECIAL_TOKENS = {"unk": "<unk>", "pad": "<pad>", "bos": "<bos>", "eos": "<eos>"}
 SPECIAL_IDS = {role: number for number, role in enumerate(SPECIAL_TOKENS)}
 FIELDS: dict[str, type] = {"tokens": list, "pipeline": str, "special": dict}
 FRAME = "frame"  # a field that is there where a text has other ids around it than eos after it
-
-
-Frame = Sequence[Sequence[int]]  # two lists of ids
 
 
 class Vocabulary:
@@ -112,6 +110,11 @@ class Vocabulary:
     def encoded(self, pieces: Iterable[str]) -> list[int]:
         """The ids of a sentence by its ``pieces``."""
         return [self._id_in_text.get(piece, self.unk_id) for piece in pieces]
+
+    @property
+    def around(self) -> int:
+        """How many ids frame a text."""
+        return len(self.opening) + len(self.closing)
 
     def framed(self, ids: Sequence[int]) -> list[int]:
         """The ids of a sentence with what a model reads before and after them."""

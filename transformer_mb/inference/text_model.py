@@ -116,8 +116,7 @@ class TextModel:
     @property
     def longest(self) -> int:
         """The tokens that a line may have; what frames it (<eos>, of most vocabularies) takes the rest of the positions."""
-        frames = (len(words.opening) + len(words.closing) for words in (self.source_vocabulary, self.target_vocabulary))
-        return self.config.max_len - max(frames)
+        return self.config.max_len - max(self.source_vocabulary.around, self.target_vocabulary.around)
 
     def tokens(self, line: str) -> list[str]:
         """Return the tokens of a line as the model gets them, without <eos>."""

@@ -91,5 +91,5 @@ def count_corpus(
 
 
 def _count_side(ids: FlatIds, unknown: int, vocabulary: Vocabulary, num_steps: int | None) -> SideCounts:
-    cut = 0 if num_steps is None else int(np.count_nonzero(ids.lengths + 1 > num_steps))
+    cut = 0 if num_steps is None else int(np.count_nonzero(ids.lengths + vocabulary.around > num_steps))
     return SideCounts(len(vocabulary), words=len(ids.ids), unknown=unknown, sentences=len(ids), cut=cut)

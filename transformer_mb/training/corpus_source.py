@@ -81,7 +81,7 @@ class CorpusSource:
 
     def tokenized(self, vocabularies: tuple[Vocabulary, Vocabulary], most: int | None) -> TokenizedPairs:
         """Tokenize the pairs; with bad lines, pairs are dropped too that have a side of over ``most`` tokens, <eos> counted."""
-        longest = most - 1 if self.action == "drop" and most is not None else None
+        longest = most if self.action == "drop" else None
         if self.cache is not None:
             return self.cache.tokenized(vocabularies, longest)
         return tokenized(self.pairs, vocabularies, longest)

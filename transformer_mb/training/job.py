@@ -66,7 +66,6 @@ class PreparedJob(Job):
     config: TransformerConfig
     corpus: CorpusCounts
     state: TrainingState
-    initial: Checkpoint | None
     validation: Pairs | None
     validation_dropped: int
     decoding: DecodingOptions
@@ -140,7 +139,7 @@ def prepare(
     saves: dict[str, Any] = {name: merged.run.get(name, RUN_DEFAULTS.get(name)) for name in SAVES}
     check_limits(**saves)
     check_validation(config, recipe, validation is not None, checkpoint)
-    state, batches = saved.state, _batches(pairs, recipe, config, backend)
+    state, batches = saved.state, _batches(pairs, both, recipe, config, backend)
     if checkpoint is not None:
         with damaged_in(saved.folder):
             state.check_fits(len(batches), recipe.accumulate)
@@ -162,7 +161,7 @@ def prepare(
         processes=processes,
         validation=validation,
         translated=None if validation is None else Translated(validation, both),
-        validation_batches=None if measured is None else _batches(measured, recipe, config, backend, measured=True),
+        validation_batches=None if measured is None else _batches(measured, both, recipe, config, backend, measured=True),
         validation_dropped=0 if measured is None else measured.counts.too_long,
         decoding=decoding,
         logs=logs,
@@ -232,7 +231,12 @@ def _digests(what: str, pairs: TokenizedPairs) -> dict[str, Any]:
 
 
 def _batches(
-    pairs: TokenizedPairs, recipe: TrainingRecipe, config: TransformerConfig, backend: Backend, measured: bool = False
+    pairs: TokenizedPairs,
+    vocabularies: Vocabularies,
+    recipe: TrainingRecipe,
+    config: TransformerConfig,
+    backend: Backend,
+    measured: bool = False,
 ) -> Batches:
     """``measured``: in one order, and longer sentences than the model takes are cut."""
     return Batches(
@@ -247,6 +251,7 @@ def _batches(
         eos_id=config.eos_id,
         pad_id=config.pad_id,
         shuffle=not measured,
+        frames=[one.frame for one in vocabularies],
         # A loss per step counts its padding too.
         trimmed=recipe.normalization == "tokens" and not backend.trainer_class.few_shapes,
     )

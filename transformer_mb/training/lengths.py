@@ -51,7 +51,8 @@ def within_lengths(
     """
     longest = Longest.of(recipe, max_len, measured)
     ids = source.tokenized(vocabularies, None if longest is None else longest.tokens)
-    lengths = np.maximum(ids.sources.lengths, ids.targets.lengths) + 1
+    sides = zip((ids.sources, ids.targets), vocabularies, strict=True)
+    lengths = np.maximum(*(one.lengths + vocabulary.around for one, vocabulary in sides))
     if longest is None or lengths.max(initial=0) <= longest.tokens:
         return ids
     placed = _placed(given, data, FILES[2:] if measured else FILES[:2], None if measured else recipe.num_examples)
@@ -85,5 +86,5 @@ def _too_long(
 ) -> Iterator[tuple[str, str, int]]:
     for places, pair in pairs:
         for place, side, text, vocabulary in zip(places, SIDES, pair, vocabularies, strict=True):
-            if (count := len(vocabulary.encode(text)) + 1) > longest.tokens:
+            if (count := len(vocabulary.encode(text)) + vocabulary.around) > longest.tokens:
                 yield place, side, count

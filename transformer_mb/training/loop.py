@@ -58,6 +58,7 @@ class Job:
         found: what the folder held when it was looked at (``destination.contents``), None: now. A save refuses a checkpoint
             that has come there since.
         vocabularies: source and target, for the checkpoint.
+        initial: the checkpoint that the model is from: what a port brought with it (``Checkpoint.ported``) goes on.
         resume: a training checkpoint; the model is put into its state, and what follows is bit for bit what
             would have followed without the interruption.
         described: what trainer.json is to say of the corpus.
@@ -76,6 +77,7 @@ class Job:
     folder: Path | str | None = None
     found: str | None = None
     vocabularies: tuple[Vocabulary, Vocabulary] | None = None
+    initial: Checkpoint | None = None
     resume: Checkpoint | None = None
     save_every: int | None = None
     save_every_steps: int | None = None
@@ -127,9 +129,12 @@ class _Loop:
         self.state = TrainingState() if job.resume is None else _restored(job, model, job.resume)
         self.folder = None if job.folder is None else Path(job.folder)
         self.found = job.found or ""
+        begun = job.resume or job.initial
+        self.ported = {} if begun is None else begun.ported
         check_validation(model.config, recipe, job.validation_batches is not None, job.resume)
         if self.folder is not None:
-            check_nothing_lost(self.folder, vocabularies=job.vocabularies is not None, training=True)
+            replaced = bool(self.ported) or job.found is not None  # who looked at the folder before has agreed
+            check_nothing_lost(self.folder, vocabularies=job.vocabularies is not None, training=True, ported=replaced)
             self.found = contents(self.folder) if job.found is None else job.found
         if recipe.translates and job.translated is None:
             raise ConfigError("A validation by BLEU and chrF needs pairs and vocabularies (translated), got none.")
@@ -220,6 +225,7 @@ class _Loop:
             weights=current if best is None else best,
             source_vocabulary=source,
             target_vocabulary=target,
+            **self.ported,
             optimizer=self.trainer.state_dict(),
             trainer={**state.to_dict(), **told, SAVE: saved},
             last=None if best is None else current,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...checkpoint import Checkpoint, fill_folder, read_checkpoint
-from ...checkpoint.beside import Carried, read_carried, read_heads, write_carried, write_heads
+from ...checkpoint.beside import Carried
 from ...checkpoint.files import FILES, LAST, holds_checkpoint
 from ...errors import CheckpointError
-from ...files.whole_folder import current_folder
 from ...training.state import TrainingState
 from ..kinds import Family, Settings
 from ..model import PortedModel
@@ -29,7 +28,6 @@ def read(folder: Path, settings: Settings) -> PortedModel:
         checkpoint = read_checkpoint(folder, finite=False)  # what is not finite is the proof's to refuse
         config = build_config(checkpoint.config.to_dict(), settings, {})
         Checkpoint(config=config, weights=checkpoint.weights).check()
-        heads, carried = read_heads(current_folder(folder)), read_carried(current_folder(folder))
     words = {name: getattr(checkpoint, name) for name in VOCABULARIES}
     return PortedModel(
         config=config,
@@ -39,9 +37,9 @@ def read(folder: Path, settings: Settings) -> PortedModel:
         optimizer=None if checkpoint.last else checkpoint.optimizer,
         betas=betas_of(settings) or _betas(checkpoint),
         notes=_of_training(checkpoint),
-        heads=heads,
-        carried=carried.files,
-        carried_type=carried.model_type,
+        heads=checkpoint.heads,
+        carried=checkpoint.carried.files,
+        carried_type=checkpoint.carried.model_type,
         **{**words, **vocabularies(settings)},
     )
 
@@ -79,12 +77,12 @@ def write(model: PortedModel, folder: Path) -> None:
                 source_vocabulary=model.source_vocabulary,
                 target_vocabulary=model.target_vocabulary,
                 generation=model.generation,
+                heads=model.heads,
+                carried=Carried(model.carried, model.carried_type),
                 optimizer=model.optimizer,
                 trainer=None if model.optimizer is None else {},
             ),
         )
-        write_heads(folder, model.heads)
-        write_carried(folder, Carried(model.carried, model.carried_type))
 
 
 def note(model: PortedModel) -> str:

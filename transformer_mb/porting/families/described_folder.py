@@ -21,7 +21,7 @@ from . import token_tables
 from .carried_files import carried_files
 from .described_writing import write
 from .description import Description, Named
-from .generation import KNOWN, DecodingSettings, check_ids, read_decoding
+from .generation import KNOWN, DecodingSettings, check_ids, in_language, read_decoding
 from .hugging_face import CONFIG, Fields, canonical_weights, family_of, read_weights, rows_without_token
 from .position_tables import UNITS
 from .task_layouts import check_tied, found_heads, said_of
@@ -63,7 +63,8 @@ def read(family: Description, folder: Path, settings: Mapping[str, Any]) -> Port
     model_fields, unknown = fields.native(family.known, (*KNOWN, *family.absent))
     given = vocabularies(settings)
     words = {"source_vocabulary": source, "target_vocabulary": target, **given}
-    told = (problem, unnamed, *said_of(heads))
+    published, begun = in_language(decoding, None if given else target, config, settings)
+    told = (problem, unnamed, begun, *said_of(heads))
     library = family.library
     facts: dict[str, Any] = {
         "config": model_fields,
@@ -76,7 +77,7 @@ def read(family: Description, folder: Path, settings: Mapping[str, Any]) -> Port
     return PortedModel(
         config=config,
         weights=weights,
-        generation=decoding.generation,
+        generation=published,
         notes=(*fields.doubts, *native.notes, *unknown, *decoding.notes, *(note for note in told if note)),
         native=NativeFile(format="safetensors", tensors={**parts.run, **parts.computed, **parts.heads}, settings=facts),
         heads=kept,

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ...config import TransformerConfig
+from ...data.vocabulary import Vocabulary
 from ...decoding.generation_config import USUAL, GenerationConfig
 from ...errors import ConfigError, PortError
 from ..model import PortedModel
@@ -91,6 +93,32 @@ def read_decoding(folder: Path, config: Mapping[str, Any], settings: Mapping[str
         generation=generation,
         fields={name: value for name, value in fields.items() if value != []},
         notes=tuple(notes),
+    )
+
+
+def in_language(
+    decoding: DecodingSettings, target: Vocabulary | None, config: TransformerConfig, settings: Mapping[str, Any]
+) -> tuple[GenerationConfig | None, str]:
+    """What is carried where the settings name the target's language, and a note: each output begins with its code.
+
+    That is the first token, or of mBART that before it, which is in config.json: raises PortError where that is another.
+    """
+    generation, language = decoding.generation, settings.get("target_language")
+    if language is None or target is None or generation is None:
+        return generation, ""
+    if not target.opening:
+        if config.start_id != (code := target.closing[-1]):
+            raise PortError(
+                f"{decoding.path}: decoder_start_token_id must be the code of target_language {language}, {code}, got "
+                f"{config.start_id}."
+            )
+        return generation, ""
+    forced = target.opening[-1]
+    if generation.forced_bos_token_id == forced:
+        return generation, ""
+    return replace(generation, forced_bos_token_id=forced), (
+        f"Decoding as published begins each output with the token of {language} (forced_bos_token_id = {forced}), as "
+        "target_language says."
     )
 
 

@@ -27,6 +27,7 @@ from .slow_tokenizers import SlowFiles, slow_tokenizer
 
 TOKENIZER, TOKENIZER_CONFIG, SPECIAL_MAP = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
 LANGUAGES = {"source": "source_language", "target": "target_language"}  # settings
+SAID = {"source": "src_lang", "target": "tgt_lang"}  # in tokenizer_config.json
 USUAL_NAMES = {"unk": "<unk>", "cls": "[CLS]", "sep": "[SEP]", "bos": "<s>", "eos": "</s>"}
 TEXT = "a"  # of a token or more in every vocabulary
 # Around a text by the class of its tokenizer, where no tokenizer.json says it. LANGUAGE stands for the code of the side.
@@ -131,18 +132,20 @@ class TokenizerFiles:
     def _frame(
         self, side: str, vocabulary: SubwordVocabulary, numbers: Mapping[str, int], settings: Mapping[str, Any]
     ) -> tuple[list[int], list[int]]:
-        language = settings.get(LANGUAGES[side])
-        if vocabulary.kind == "tokenizers" and (self.folder / TOKENIZER).is_file() and language is None:
+        of_languages, names = self.kind in OF_LANGUAGES, FRAMES.get(self.kind)
+        language = settings.get(LANGUAGES[side], self.fields.get(SAID[side]) if of_languages else None)
+        whole = vocabulary.kind == "tokenizers" and (self.folder / TOKENIZER).is_file()
+        if whole and language is None and not (of_languages and side == "target"):  # it frames a source
             return frame_of(vocabulary.content)
-        names = FRAMES.get(self.kind)
         if names is None:
             raise _Absent(f"The tokenizer was left out: what stands around a text of a {self.kind}Tokenizer is not known here.")
-        if LANGUAGE in (*names[0], *names[1]):
+        if of_languages:
             if language is None:
                 raise _Absent(f"The vocabulary was left out until {LANGUAGES[side]} in the settings (config) says its code.")
-            language = language if language in numbers else f"__{language}__"  # of M2M100
+            of_m2m = f"__{language}__"  # asked for first: the code itself may be a piece of words
+            language = of_m2m if of_m2m in numbers else language
             if language not in numbers:
-                got = settings[LANGUAGES[side]]
+                got = settings.get(LANGUAGES[side], self.fields.get(SAID[side]))
                 raise PortError(f"{LANGUAGES[side]} must be a token of {self.folder}'s vocabulary, got {got!r:.60}.")
         elif language is not None:
             raise PortError(
