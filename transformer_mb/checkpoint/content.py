@@ -44,7 +44,7 @@ class Checkpoint:
 
     @property
     def ported(self) -> dict[str, Any]:
-        """What a port brought beside weights and words, by field: whatever is made of the model has it too."""
+        """Return by field what a port brought beside weights and words: whatever is made of the model has it too."""
         return {name: getattr(self, name) for name in ("generation", "heads", "carried")}
 
     @property

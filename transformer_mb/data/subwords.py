@@ -11,9 +11,10 @@ from typing import Any
 
 from ..errors import DataError
 from ..files.regular import LARGEST, read_regular_file
+from .padding import Frame
 from .subword_models import read_sentencepiece, read_tokenizers
 from .text import TextPipeline
-from .vocabulary import FRAME, Frame, Vocabulary, read_fields
+from .vocabulary import FRAME, Vocabulary, read_fields
 
 # How a tokenizer's file ends by the kind of it; the first ending is the one that we write.
 SUFFIXES = {"tokenizers": (".json",), "sentencepiece": (".model", ".spm")}

@@ -113,7 +113,7 @@ class Vocabulary:
 
     @property
     def around(self) -> int:
-        """How many ids frame a text."""
+        """The number of ids that frame a text."""
         return len(self.opening) + len(self.closing)
 
     def framed(self, ids: Sequence[int]) -> list[int]:

@@ -99,7 +99,7 @@ def read_decoding(folder: Path, config: Mapping[str, Any], settings: Mapping[str
 def in_language(
     decoding: DecodingSettings, target: Vocabulary | None, config: TransformerConfig, settings: Mapping[str, Any]
 ) -> tuple[GenerationConfig | None, str]:
-    """What is carried where the settings name the target's language, and a note: each output begins with its code.
+    """Return the settings of decoding by which each output begins with the language of the target, and a note of that.
 
     That is the first token, or of mBART that before it, which is in config.json: raises PortError where that is another.
     """
