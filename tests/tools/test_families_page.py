@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from families.__main__ import BEGIN, END, fill, record_holds, table, text
+from families.__main__ import BEGIN, END, fill, joined, record_holds, table, text
 from families.published import PUBLISHED
 from transformer_mb.built_in import BUILT_IN
 
@@ -43,6 +43,27 @@ def test_a_cell_that_does_not_hold_shows(records):
         record = copy.deepcopy(records[0])
         spoil(record)
         assert not record_holds(record) and table(record) != table(records[0])
+
+
+def test_parts_of_a_run_are_joined(records):
+    """By models and by backends, whichever came first; what was measured otherwise stays apart."""
+    whole, names = copy.deepcopy(records[0]), list(PUBLISHED)
+
+    def part(models, backends):
+        columns = {
+            one: {**whole["backends"][one], "models": {n: whole["backends"][one]["models"][n] for n in models}}
+            for one in backends
+        }
+        kept = {what: {name: whole[what][name] for name in models} for what in ("classes", "changed")}
+        return copy.deepcopy({**whole, **kept, "backends": columns})
+
+    few, rest = ["numpy", "torch"], [one for one in BUILT_IN if one not in ("numpy", "torch")]
+    parts = [part(names[4:], few), part(names[:4], few), part(names[4:], rest), part(names[:4], rest)]
+    (found,) = joined(parts)
+    assert table(found) == table(whole) and found["backends"]["jax"]["models"] == whole["backends"]["jax"]["models"]
+    assert len(joined([part(names, few), {**part(names, few), "layers": 99}])) == 2
+    with pytest.raises(ValueError, match="Parts must have other models, and one version of numpy, got"):
+        joined([part(names, few), part(names[:1], few)])
 
 
 def test_a_page_without_its_comments_is_refused(tmp_path):

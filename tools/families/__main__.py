@@ -2,7 +2,8 @@
 
 Options: ``--names`` and ``--backends`` choose some, separated by commas; ``--layers N`` makes all models shallower.
 ``--library PYTHON`` runs the library by another interpreter, which has another version of it. ``--read`` measures nothing, and
-writes the page from records: the first as a table, of the others what is worst.
+writes the page from records: the first as a table, of the others what is worst. Records of other models or backends in the same
+circumstances are parts of one run, and are joined first.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from .comparison import LIMIT, compared, holds, made
 from .ours import written_back
 from .published import PUBLISHED, shallow
 
+ALIKE = ("versions", "limit", "layers")
 BEGIN, END = "<!-- families: begin -->\n", "<!-- families: end -->\n"
 
 
@@ -34,7 +37,7 @@ def main() -> int:
     parser.add_argument("--page", type=Path)
     parser.add_argument("--read", type=Path, nargs="+", default=[])
     options = parser.parse_args()
-    records = [json.loads(path.read_text()) for path in options.read] or [_measured_by(options)]
+    records = joined(json.loads(path.read_text()) for path in options.read) or [_measured_by(options)]
     print(text(records))
     if options.json:
         options.json.write_text(json.dumps(records[0], indent=1) + "\n")
@@ -48,6 +51,29 @@ def _measured_by(options: argparse.Namespace) -> dict[str, Any]:
     if options.layers:
         models = {name: (made_by, shallow(config, options.layers)) for name, (made_by, config) in models.items()}
     return {"layers": options.layers, **measured(models, options.backends.split(","), options.library)}
+
+
+def joined(parts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join records of the same versions, limit and layers, in the order of the first of each. Raises ValueError where two
+    have a model on one backend.
+    """
+    found: list[dict[str, Any]] = []
+    for part in parts:
+        whole = next((one for one in found if all(one[name] == part[name] for name in ALIKE)), None)
+        if whole is None:
+            found.append(part)
+            continue
+        for backend, column in part["backends"].items():
+            known = whole["backends"].setdefault(backend, {**column, "seconds": 0.0, "models": {}})
+            if known["version"] != column["version"] or known["models"].keys() & column["models"]:
+                raise ValueError(f"Parts must have other models, and one version of {backend}, got {list(column['models'])}.")
+            known["models"] |= column["models"]
+            known["seconds"] = round(known["seconds"] + column["seconds"], 1)
+        whole["classes"] |= part["classes"]
+        whole["changed"] |= part["changed"]
+    for one in found:
+        one["classes"] = {name: one["classes"][name] for name in PUBLISHED if name in one["classes"]}
+    return found
 
 
 def record_holds(record: dict[str, Any]) -> bool:

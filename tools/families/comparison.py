@@ -17,7 +17,8 @@ import numpy as np
 from transformer_mb.columns.one_shot import call
 from transformer_mb.errors import WorkerError
 
-TOKENS = ("greedy", "beam")
+from .library import SEARCHES
+
 LIMIT = 1e-12  # of an output's difference, relative to its norm
 ALONE = {"USE_TORCH": "1", "USE_TF": "0", "USE_FLAX": "0"}  # else transformers 4 imports TensorFlow beside PyTorch
 PLACE = Path(__file__).parents[1]
@@ -72,7 +73,7 @@ def differences(expected: Mapping[str, np.ndarray], got: Mapping[str, np.ndarray
     for name in sorted({*expected, *got}):
         if name not in expected or name not in got or expected[name].shape != got[name].shape:
             errors[name] = float("inf")
-        elif name in TOKENS:
+        elif name in SEARCHES:
             tokens[name] = int((expected[name] != got[name]).any(axis=1).sum())
         else:
             error = np.linalg.norm(got[name] - expected[name]) / np.linalg.norm(expected[name])

@@ -14,7 +14,15 @@ from typing import Any
 
 import numpy as np
 
-STEPS, BEAM = 12, 5
+STEPS = 12
+# By name: what ``generate`` is told beside ``ALIKE``.
+SEARCHES: Mapping[str, Mapping[str, Any]] = {
+    "greedy": {"num_beams": 1},
+    "beam": {"num_beams": 5, "length_penalty": 0.0},
+    "beam of means": {"num_beams": 5, "length_penalty": 1.0},
+    "beam of long ones": {"num_beams": 5, "length_penalty": 2.0},
+}
+ALIKE: Mapping[str, Any] = {"early_stopping": False, "max_new_tokens": STEPS}
 LENGTHS = (9, 1, 4, 6)  # of sources; prompts are as long as the shortest of several tokens
 # By part of a tensor's name: what came before counts for less than its position and the source, or one token repeats for ever.
 LOUD = {
@@ -29,8 +37,8 @@ def make_and_run(facts: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[
 
     Args:
         facts: ``folder``; ``models``, by name a class and its configuration; ``seed``.
-    Returns: by ``NAME/batch.X`` what it is given, by ``NAME/X`` its ``encoder``, ``logits``, ``head`` of a task, ``greedy`` and
-    ``beam`` tokens (-1 behind the end), in float64; and the versions that ran.
+    Returns: by ``NAME/batch.X`` what it is given, by ``NAME/X`` its ``encoder``, ``logits``, ``head`` of a task, the tokens of
+    each of ``SEARCHES`` (-1 behind the end), in float64; and the versions that ran.
     """
     import torch
     import transformers
@@ -42,7 +50,7 @@ def make_and_run(facts: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[
     for name, (class_name, fields) in facts["models"].items():
         made = getattr(transformers, class_name)
         model = made(made.config_class(**fields))
-        _draw(torch, model, seed)
+        draw(torch, model, seed)
         for forced in ("forced_eos_token_id", "forced_bos_token_id"):
             setattr(model.config, forced, None)
             if model.can_generate():
@@ -108,13 +116,12 @@ def _states_and_logits(torch: Any, model: Any, inputs: dict[str, Any], target: A
 
 
 def _generated(torch: Any, model: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    """Greedy and beam tokens [B, STEPS] of the same length penalty as ours is without one."""
+    """Tokens [B, STEPS] of each search."""
     start = 1 if model.config.is_encoder_decoder else inputs["input_ids"].shape[1]
     found = {}
-    for name, beams in (("greedy", 1), ("beam", BEAM)):
-        plain = {"do_sample": False, "length_penalty": 0.0, "early_stopping": False, "max_new_tokens": STEPS}
+    for name, fields in SEARCHES.items():
         ids = model.config.pad_token_id if model.config.pad_token_id is not None else model.config.eos_token_id
-        rows = model.generate(**inputs, num_beams=beams, **plain, pad_token_id=ids)[:, start:].tolist()
+        rows = model.generate(**inputs, do_sample=False, **fields, **ALIKE, pad_token_id=ids)[:, start:].tolist()
         eos = model.config.eos_token_id
         cut = [row[: row.index(eos)] if eos in row else row for row in rows]
         found[name] = torch.tensor([row + [-1] * (STEPS - len(row)) for row in cut])
@@ -141,7 +148,7 @@ def _batch(config: Any, both: bool, seed: int) -> dict[str, np.ndarray]:
     return {"source": source, "source_valid_lens": lens, "target": target, "prompt": prompt}
 
 
-def _draw(torch: Any, model: Any, seed: int) -> None:
+def draw(torch: Any, model: Any, seed: int) -> None:
     """Random weights that keep a model from repeating one token for ever."""
     random = torch.Generator().manual_seed(seed)
     sinusoids = {id(module.weight) for module in model.modules() if _computed(module) and hasattr(module, "weight")}
@@ -158,9 +165,6 @@ def _draw(torch: Any, model: Any, seed: int) -> None:
     for module in model.modules():
         if isinstance(module, torch.nn.Embedding) and module.padding_idx is not None and id(module.weight) not in sinusoids:
             module.weight[module.padding_idx] = 0.0  # as trained models have it
-    if model.can_generate() and (eos := model.config.eos_token_id) is not None:
-        for table in (model.get_input_embeddings(), model.get_output_embeddings()):
-            table.weight[eos] *= 0.2  # else some sentences end at once, and show nothing
     if (bias := getattr(model, "final_logits_bias", None)) is not None:
         bias.copy_(0.1 * torch.randn(bias.shape, generator=random))
 

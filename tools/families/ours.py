@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from transformer_mb.decoding.generation_config import GenerationConfig
 from transformer_mb.files.tensors import read_tensor_file
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.registry import get_backend
 from transformer_mb.task_heads import task_outputs
 
-from .library import BEAM, STEPS
+from .library import ALIKE, SEARCHES, STEPS
 
 
 def run_ports(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -30,7 +31,7 @@ def run_ports(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tup
 
 
 def run(backend: Any, folder: Path, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return ``encoder``, ``logits``, ``head``, ``greedy`` and ``beam``, as far as the model has them."""
+    """Return ``encoder``, ``logits``, ``head`` and the tokens of each search, as far as the model has them."""
     ported = read_source(folder, None, {}).model
     config, model = ported.config, backend.from_weights(ported.config, ported.weights)
     source, lens = batch["source"], batch["source_valid_lens"]
@@ -43,11 +44,10 @@ def run(backend: Any, folder: Path, batch: Mapping[str, np.ndarray]) -> dict[str
         found["head"] = next(iter(heads.values()))
     if config.has_decoder and not heads:
         found["logits"] = backend.logits(model, source if config.has_encoder else None, batch["target"], lens)
-        given = (source, lens) if config.has_encoder else (batch["prompt"],)
-        searched = {
-            "greedy": backend.greedy(model, *given, max_steps=STEPS),
-            "beam": backend.beam(model, *given, max_steps=STEPS, beam=BEAM, length_penalty=0.0),
-        }
+        given = (source, lens) if config.has_encoder else (batch["prompt"], None)
+        beams = {name: GenerationConfig(**fields, **ALIKE) for name, fields in SEARCHES.items() if name != "greedy"}
+        searched = {name: backend.generate(model, *given, one) for name, one in beams.items()}
+        searched["greedy"] = backend.greedy(model, *given, max_steps=STEPS)  # the search of this project
         found |= {name: np.array([row + [-1] * (STEPS - len(row)) for row in rows]) for name, rows in searched.items()}
     return found
 
