@@ -19,7 +19,28 @@ FAMILIES = (
     *("marian", "bert", "bart", "mbart", "pegasus", "blenderbot"),
     *("roberta", "xlm-roberta", "distilbert", "gpt2", "opt"),
 )
-pytestmark = pytest.mark.long
+PINS = dict(line.split("==") for line in (MAKE.parent / "requirements.txt").read_text().split("\n") if "==" in line)
+
+
+@pytest.mark.long
+def test_the_environment_has_what_is_pinned():
+    """So that a folder made a year from now is what was compared; tf_keras is in the Makefile, without its TensorFlow."""
+    if not PYTHON.exists():
+        pytest.skip("make stranded makes the environment of transformers 4.57, which is not there")
+    asked = [*PINS, "tf_keras"]
+    program = f"from importlib.metadata import version; print(*map(version, {asked}))"
+    found = subprocess.run([PYTHON, "-c", program], check=True, capture_output=True, text=True).stdout.split()
+    found = dict(zip(asked, (one.partition("+")[0] for one in found), strict=True))
+    assert (
+        found.pop("tf_keras") == PINS["tensorflow-cpu"]
+        and f"tf_keras=={PINS['tensorflow-cpu']}" in (ROOT / "Makefile").read_text()
+    )
+    assert found == PINS and PINS["transformers"].startswith("4.57.")
+
+
+def test_every_pin_is_exact():
+    listed = [line for line in (MAKE.parent / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
+    assert len(listed) == len(PINS) and not [line for line in listed if "*" in line or " " in line or "," in line]
 
 
 @pytest.fixture(scope="module", params=["tensorflow", "flax", "torch"])
@@ -32,6 +53,7 @@ def made(request, tmp_path_factory):
     return folder / request.param
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shards", ["", "-shards"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_outputs_are_those_of_the_library_that_saved_it(family, shards, made):

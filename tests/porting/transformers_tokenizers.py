@@ -61,20 +61,26 @@ def trained(folder, lines):
     (folder / "m2m100" / "sentencepiece.bpe.model").write_bytes((folder / "fairseq" / "sentencepiece.bpe.model").read_bytes())
 
 
+def as_of_old(folder, lines):
+    """FOLDER/KIND-old: the files of the slow tokenizer, and a configuration that names its class."""
+    trained(folder / "files", lines)
+    for name, (kind, files, options) in KINDS.items():
+        place = folder / f"{name}-old"
+        place.mkdir()
+        for file in (folder / "files" / files).iterdir():
+            (place / file.name).write_bytes(file.read_bytes())
+        (place / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": kind, **options}))
+
+
 def made(folder, lines):
     """Per kind: AutoTokenizer's ids of all lines, of FOLDER/KIND (saved today) and FOLDER/KIND-old (files of the slow one)."""
     import transformers
 
     folder = Path(folder)
-    trained(folder / "files", lines)
+    as_of_old(folder, lines)
     found, facts = {}, {}
-    for name, (kind, files, options) in KINDS.items():
-        for place in (folder / f"{name}-old", folder / name):
-            place.mkdir()
-        for file in (folder / "files" / files).iterdir():
-            (folder / f"{name}-old" / file.name).write_bytes(file.read_bytes())
-        fields = {"tokenizer_class": kind, **options}
-        (folder / f"{name}-old" / "tokenizer_config.json").write_text(json.dumps(fields))
+    for name in KINDS:
+        (folder / name).mkdir()
         for which in (f"{name}-old", name):
             try:
                 if which == name:

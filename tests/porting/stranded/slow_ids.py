@@ -1,0 +1,26 @@
+"""Ids of the slow tokenizers of transformers 4.57, which 5 has no more: run in that environment (``make stranded``).
+
+    python slow_ids.py FOLDER LINES.json
+
+FOLDER/NAME-old are folders whose tokenizer_config.json names the class; each gets ``ids.json``: a list of ids per line, also of
+the class with ``Fast`` behind its name, where there is one.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+os.environ.update(USE_TF="0", USE_FLAX="0", USE_TORCH="1", HF_HUB_OFFLINE="1")
+import transformers
+
+lines = json.loads(Path(sys.argv[2]).read_text())
+for place in sorted(Path(sys.argv[1]).glob("*-old")):
+    kind = json.loads((place / "tokenizer_config.json").read_text())["tokenizer_class"]
+    tokenizer = getattr(transformers, kind).from_pretrained(place, local_files_only=True)
+    assert not tokenizer.is_fast, kind
+    slow, fast = tokenizer(lines)["input_ids"], None
+    if made := getattr(transformers, f"{kind}Fast", None):
+        fast = made.from_pretrained(place, local_files_only=True)(lines)["input_ids"]
+    (place / "ids.json").write_text(json.dumps({"slow": slow, "fast": fast, "count": len(tokenizer)}))
+print(transformers.__version__)
