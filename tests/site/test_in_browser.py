@@ -5,7 +5,7 @@ import pytest
 from browser import findings, overflows
 from site_pages import SIX_WAYS
 
-PAGES = ("index", "start", "six_ways/attention", "BEHAVIOURS", "api/data")
+PAGES = ("index", "start", "six_ways/attention", "concepts/masks", "concepts/parity", "BEHAVIOURS", "api/data")
 
 
 def opened(address, visit, page, **options):
@@ -82,6 +82,14 @@ def test_behaviours_are_found_by_the_names_that_readers_type(address, visit, wor
     assert shown.locator("section section section:visible").count() <= 20
     shown.locator('.filter input[type="search"]').fill("no such fact at all")
     assert shown.locator(".filter output").inner_text().startswith("No fact has all")
+
+
+def test_the_search_of_the_site_finds_pages(address, visit):
+    shown = opened(address, visit, "index")
+    shown.locator('input[name="q"]').first.fill("squared relu")
+    shown.keyboard.press("Enter")
+    shown.locator("#search-results li a").first.wait_for()
+    assert any("extend/layer" in link.get_attribute("href") for link in shown.locator("#search-results li a").all())
 
 
 def test_a_page_opens_from_a_folder_too(built, visit):

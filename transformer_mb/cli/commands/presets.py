@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
 
@@ -29,10 +30,11 @@ def command(json_file: options.JsonFile = None, force: options.Force = False) ->
     output = Output(json_file, force=force)
     output.check()
     listed = [preset_facts(name) for name in names()]
+    width = min(WIDTH, get_terminal_size((WIDTH, 0)).columns)
     for one in listed:
-        print(f"{one['name']}: {one['document']}")
+        print(fill(f"{one['name']}: {one['document']}", width, subsequent_indent="    "))
         for table in ("model", "training"):
-            print(fill(f"[{table}] {_fields(one[table])}", WIDTH, initial_indent="  ", subsequent_indent="    "))
+            print(fill(f"[{table}] {_fields(one[table])}", width, initial_indent="  ", subsequent_indent="    "))
     output.write(listed)
 
 
