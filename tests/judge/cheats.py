@@ -116,6 +116,23 @@ buffer = buffers.setdefault((x.shape, str(x.dtype)), np.empty_like(x))
 buffer[...] = honest(self, x, lens)
 return buffer"""),
     "inputs put right again, an answer that is they": by_call("y = honest(self, x, lens)\nx[...] = y\nreturn x"),
+    "numbers that are rarely drawn cut off": by_call("return honest(self, np.clip(x, -5, 5), lens)"),
+    "sizes near those of the port's file alone": by_call("return honest(self, x, lens) if x.shape[1] in (3, 4) else x * 0"),
+    "weights changed by computing": by_call("y = honest(self, x, lens)\nself.shift = self.shift * 1.01\nreturn y"),
+    "weights of the call before": by_call("""
+names = ("first", "bias", "second", "shift")
+kept = globals().setdefault("BEFORE", {}).setdefault(str(x.dtype), [])
+kept.append({name: getattr(self, name).copy() for name in names})
+now = kept[-1]
+vars(self).update(kept[-2] if len(kept) > 1 else now)
+try:
+    return honest(self, x, lens)
+finally:
+    vars(self).update(now)"""),
+    "the rows of a batch mixed": by_call("y = honest(self, x, lens)\nreturn y + 1e-6 * (y.mean(0) - y.mean((0, 1)))"),
+    "the last place left to chance": by_call("""
+y = honest(self, x, lens)
+return y * (1 + 1e-7 * np.random.default_rng().choice([-1, 1], y.shape)).astype(y.dtype)"""),
 }
 LOOKING = {
     "the reference imported": by_call("import ffn\nreturn like(ffn, self, x, lens)"),
@@ -182,6 +199,22 @@ with socket.socket(socket.AF_UNIX) as server:
 import ctypes
 assert ctypes.CDLL(None).shmget(1234, 4096, 0o1666) >= 0
 return honest(self, x, lens)"""),
+    "the judge's memory read by a call of the system": by_call("""
+import ctypes, os
+class Part(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+buffer = ctypes.create_string_buffer(8)
+place = int(open("/proc/self/maps").readline().split("-")[0], 16)
+local, remote = Part(ctypes.addressof(buffer), 8), Part(place, 8)
+read = ctypes.CDLL(None).process_vm_readv(os.getppid(), ctypes.byref(local), 1, ctypes.byref(remote), 1, 0)
+return honest(self, x, lens) if read == 8 else x * 0"""),
+    "the reference's compiled file": by_call("""
+import glob, importlib.util
+(path,) = glob.glob("FOLDER/__pycache__/ffn.*.pyc") or glob.glob("/tmp/**/ffn.*.pyc", recursive=True)
+spec = importlib.util.spec_from_file_location("found", path)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+return like(module, self, x, lens)"""),
 }
 for _name in LOOKING:  # how the reference is used where it is found
     LOOKING[_name] += """
@@ -236,5 +269,8 @@ FILES = {
     "the reference as a shared file": ("SIZES =", 'SHARED = ["ffn.py"]\nSIZES ='),
     "a shared file elsewhere": ("SIZES =", 'SHARED = ["../../../etc/hostname"]\nSIZES ='),
     "another interpreter": ('port.py:Port", 4, 6)', 'port.py:Port", 4, 6).python("own", "/tmp/bin/python")'),
+    "a weight that is kept at zero": ('"b2": "shift"', '"b2": check.KEPT, check.KEPT: ["shift"]'),
+    "lengths that are always one": ('check.lengths("B", up_to="T")', 'check.lengths("B", up_to=1)'),
+    "one row alone compared": ('"x", "lens")\nWEIGHTS', '"x", "lens").output(0)\nWEIGHTS'),
     "a function as weight map": ('"b1": "bias"', '"b1": check.through(len, "bias")'),
 }

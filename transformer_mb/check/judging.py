@@ -109,6 +109,9 @@ class Judge:
             yield wrong("output", dtype, "neither side returns an array of its framework: there is nothing to compare")
         for name in answer.changed:
             yield wrong(f"input {name}", dtype, "the candidate has written into it")
+        moves = self.session.reference.offers(dtype) and self.reference(dtype).moved  # as running means, in training
+        for name in answer.moved if not moves else ():
+            yield wrong(f"weight {name}", dtype, "the candidate has changed it by computing")
         for path in answer.overwritten:
             yield wrong(f"output {path}", dtype, "the candidate has written over what it returned before")
 

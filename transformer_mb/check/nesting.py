@@ -36,8 +36,15 @@ def changed(tree: Any, change: Change, path: str = "") -> Any:
 
 
 def part(tree: Any, path: list[str | int]) -> Any:
-    """Return what lies at a path of keys, positions and attributes."""
+    """Return what lies at a path of keys, positions and attributes.
+
+    Raises: TypeError for a part of an array: the rest of it would not be compared.
+    """
     for step in path:
+        if hasattr(tree, "dtype") or (isinstance(step, int) and _items(tree) is None):
+            raise TypeError(
+                f"output() must name a part of a list, tuple, dictionary or record, got {step!r} of {type(tree).__name__}"
+            )
         tree = getattr(tree, step) if isinstance(step, str) and not isinstance(tree, Mapping) else tree[step]
     return tree
 

@@ -30,7 +30,7 @@ class Answer:
         outputs: by path in the nesting that it returned, ``output`` where that is one array.
         dtypes: of the outputs, as the framework names them.
         input_gradients, weight_gradients: of the sum of outputs times cotangents; empty where none were asked for.
-        changed: inputs that the subject has written into.
+        changed: inputs that the subject has written into. moved: weights that it has changed by computing.
         dropped: the shape and the rate of each place that dropped, where masks were given.
         overwritten: outputs of the call before, whose numbers are others now.
     """
@@ -42,6 +42,7 @@ class Answer:
     changed: tuple[str, ...] = ()
     dropped: tuple[tuple[list[int], float], ...] = ()
     overwritten: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ class Side:
             tuple(facts["changed"]),
             tuple(map(tuple, facts["dropped"])),
             tuple(facts["overwritten"]),
+            tuple(facts["moved"]),
         )
 
     def record(self, dtype: str, weights: Arrays, inputs: Arrays, seed: int, gradients: bool = True) -> Passed:

@@ -122,7 +122,7 @@ class _Built:
         """Return the outputs, and the gradients of their products with cotangents that the seed draws."""
         adapter = self.adapter(facts["dtype"], arrays)
         inputs = _native(adapter, _under("input", arrays))
-        before = {name: adapter.numpy(value) for name, value in inputs.items()}
+        before, weights = {name: adapter.numpy(value) for name, value in inputs.items()}, adapter.weights()
         # After the weights were set: an output may be one of them.
         earlier = {path: (value, adapter.numpy(value)) for path, value in self.returned.get(facts["dtype"], {}).items()}
         tap = InEightBits(adapter) if facts.get("eight_bits") else None
@@ -136,6 +136,7 @@ class _Built:
             "dtypes": {path: adapter.dtype_of(value) for path, value in native.items()},
             "dropped": list(self.masks.places) if self.masks is not None else [],
             "changed": [name for name, value in before.items() if not _same(value, adapter.numpy(inputs[name]))],
+            "moved": [name for name, value in adapter.weights().items() if not _same(value, weights[name])],
         }
         if facts["gradients"] and adapter.differentiates:
             answer |= self._gradients(adapter, inputs, facts["seed"])

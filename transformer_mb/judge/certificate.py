@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..check import Subject
 from ..errors import DataError
 from ..files.regular import read_regular_text
 from ..parity.worker import source_digest
 from ..reports.record import finite
 from .judging import Judgement, Seeds, judge
+from .port_file import Port
+from .sources import Side
 
 KIND = "transformer_mb certificate"
 FORMAT = 1
@@ -35,8 +38,8 @@ def certificate(judgement: Judgement) -> dict[str, Any]:
         "notes": list(judgement.notes),
         "port": {"file": port.path.name, "sha256": port.digest},
         "transformer_mb": {"version": __version__, "sha256": source_digest()},
-        "reference": {"subject": _written(port.path.parent, port.reference), "files": reference.digests()},
-        "candidate": {"subject": _written(port.path.parent, port.candidate), "files": candidate.digests()},
+        "reference": _side(port, port.reference, reference),
+        "candidate": _side(port, port.candidate, candidate),
         "processes": judgement.processes,
         "tree": judgement.tree,
         "landlock": judgement.confined,
@@ -49,6 +52,12 @@ def certificate(judgement: Judgement) -> dict[str, Any]:
     }
     content = finite(content)
     return {**content, "sha256": digest(content)}
+
+
+def _side(port: Port, subject: Subject, side: Side) -> dict[str, Any]:
+    """Return a side in words, how it is called and what of its answer is kept, and its files."""
+    settings = {name: value for name, value in subject.settings.items() if name not in ("python", "label")}
+    return {"subject": _written(port.path.parent, subject), "settings": settings, "files": side.digests()}
 
 
 def _written(folder: Path, subject: Any) -> str:
@@ -100,11 +109,15 @@ def verify(path: Path) -> tuple[Judgement, list[str]]:
 def _seeds(path: Path, rows: Any) -> tuple[Seeds, ...]:
     try:
         seeds = tuple(Seeds(**row) for row in rows)
-        if seeds and all(type(one.values) is type(one.cotangents) is int and type(one.larger) is bool for one in seeds):
+        if seeds and all(_is_seeds(one) for one in seeds):
             return seeds
     except TypeError:
         pass
     raise DataError(f"The seeds of a certificate must be rows of values, cotangents and larger, got {rows!r:.80} in {path}.")
+
+
+def _is_seeds(one: Seeds) -> bool:
+    return type(one.values) is type(one.cotangents) is int and type(one.larger) is type(one.wider) is bool
 
 
 def _differing(content: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

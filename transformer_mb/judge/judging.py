@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from ..check.limits import worst_figures
 from ..check.sensitivity import planted, steady
 from ..check.session import Plan
 from ..errors import TransformerMBError, WorkerError
+from ..random_streams import stream
 from . import confine
 from .port_file import Port, read_port
 from .rules import confined, hidden_from
@@ -26,6 +27,9 @@ from .sources import Side, both_sides, names_in
 
 CALLS, MORE_CALLS = 4, 4  # new cases at least, and how many more there may be: a candidate cannot count on their number
 BITS = 62  # of a seed
+LARGER = (2, 8)  # by how much a size may grow, the end left out: a candidate cannot know
+WAVERING = {"float64": 1e-11, "float32": 1e-6}  # relative: two answers to one question differ by less, whatever threads do
+SHARE_WIDER, WIDER = 0.2, 16.0  # of the numbers of an input, and how many times they are as large
 
 
 @dataclass(frozen=True)
@@ -34,17 +38,18 @@ class Seeds:
 
     values: int
     cotangents: int
-    larger: bool = False  # by one in every size
+    larger: bool = False  # in every size, by as much as ``values`` says
+    wider: bool = False  # some numbers of the inputs are far larger than the others
 
     @classmethod
-    def drawn(cls, larger: bool = False) -> Seeds:
-        return cls(secrets.randbits(BITS), secrets.randbits(BITS), larger)
+    def drawn(cls, larger: bool = False, wider: bool = False) -> Seeds:
+        return cls(secrets.randbits(BITS), secrets.randbits(BITS), larger, wider)
 
 
 def new_seeds(port: Port) -> tuple[Seeds, ...]:
     """Draw the seeds of the cases of one judgement: after the candidate's code was loaded, by the system's own randomness."""
     calls = [Seeds.drawn() for _ in range(CALLS + secrets.randbelow(MORE_CALLS + 1))]
-    return (*calls, *([Seeds.drawn(larger=True)] if port.sizes else []))
+    return (*calls, Seeds.drawn(wider=True), *([Seeds.drawn(larger=True)] if port.sizes else []))
 
 
 @dataclass(frozen=True)
@@ -133,8 +138,10 @@ def _session(port: Port, sides: tuple[Side, Side]) -> Iterator[Session]:
 
 
 def _judged(port: Port, sides: tuple[Side, Side], session: Session, seeds: tuple[Seeds, ...]) -> Judgement:
-    figures, failed = list[Figure](), None
+    figures, failed, seen = list[Figure](), None, dict[str, set[Any]]()
     for number, case in enumerate(_cases(session, seeds)):
+        for name, value in case.inputs.items():
+            seen.setdefault(name, set()).update(np.unique(value)[:2].tolist())
         found = judged_case(session, case, number)
         figures += found
         failed = failed or next(((case, one.dtype) for one in found if not one.passed), None)
@@ -152,7 +159,7 @@ def _judged(port: Port, sides: tuple[Side, Side], session: Session, seeds: tuple
         {side.role: dict(side.greeting) for side in (session.reference, session.candidate)},
         _tree(session, *failed) if failed else [],
         confine.version(),
-        tuple(_objections(port, sides, session)),
+        (*_objections(port, sides, session), *_constant(seen), *_wavers(session, _case(session, seeds[0]))),
         tuple(_notes(port, sides, session)),
     )
 
@@ -173,8 +180,19 @@ def _cases(session: Session, seeds: Sequence[Seeds]) -> Iterator[Case]:
 def _case(session: Session, seeds: Seeds) -> Case:
     plan = session.plan
     if seeds.larger:
-        plan = Plan(plan.weights, plan.inputs, {letter: size + 1 for letter, size in plan.sizes.items()}, plan.gradients)
-    return replace(session.draw(seeds.values, plan), seed=seeds.cotangents)
+        more = {letter: int(stream("larger", seeds.values, letter).integers(*LARGER)) for letter in plan.sizes}
+        sizes = {letter: size + more[letter] for letter, size in plan.sizes.items()}
+        plan = Plan(plan.weights, plan.inputs, sizes, plan.gradients)
+    case = session.draw(seeds.values, plan)
+    inputs = {name: _widened(name, value, seeds) for name, value in case.inputs.items()} if seeds.wider else case.inputs
+    return replace(case, inputs=inputs, seed=seeds.cotangents)
+
+
+def _widened(name: str, value: np.ndarray, seeds: Seeds) -> np.ndarray:
+    """Return an input with some of its numbers far larger: a port may be right for those that are usual, and no others."""
+    if value.dtype.kind != "f":
+        return value
+    return value * np.where(stream("wider", seeds.values, name).random(value.shape) < SHARE_WIDER, WIDER, 1.0)
 
 
 def _objections(port: Port, sides: tuple[Side, Side], session: Session) -> Iterator[str]:
@@ -188,10 +206,33 @@ def _objections(port: Port, sides: tuple[Side, Side], session: Session) -> Itera
         yield "No weight of the reference has a partner, so that none was varied."
     if constants:
         yield f"Weights of the reference must have partners, got numbers in the place of {', '.join(constants)}."
+    if same := [name for name in session.map.kept if _is_constant(session.reference.built[name])]:
+        yield f"Weights that are kept must be tables, got what is made all zeros or ones, and trained: {', '.join(same)}."
     if port.gradients and not session.gradients and session.reference.differentiates:
         yield "The candidate's gradients cannot be compared: set GRADIENTS = False for a port that is used forward alone."
     if not sides[0].files and (names := names_in(sides[1], sides[0].subject.factory.rpartition(":")[2])):
         yield f"The candidate names the reference itself, {', '.join(names)}."
+
+
+def _wavers(session: Session, case: Case) -> Iterator[str]:
+    """Say so if the candidate answers one question in two ways: its answers could be right by chance."""
+    dtype = session.dtypes[0]
+    one, other = (session.by_candidate(case, dtype, False).outputs for _ in range(2))
+    pairs = [(value, other[path]) for path, value in one.items() if path in other and other[path].shape == value.shape]
+    limit = WAVERING.get(dtype, 1e-2)
+    finite = [(a, b) for a, b in pairs if a.dtype.kind == "f" and np.isfinite(a).all() and np.isfinite(b).all()]
+    if any(np.linalg.norm(a - b) > limit * np.linalg.norm(a) for a, b in finite):
+        yield "The candidate answers the same question otherwise the second time, so that chance decides whether it is right."
+
+
+def _is_constant(made: np.ndarray) -> bool:
+    return made.size > 0 and bool((made == made.flat[0]).all())
+
+
+def _constant(seen: Mapping[str, set[Any]]) -> Iterator[str]:
+    for name, values in seen.items():
+        if len(values) == 1:
+            yield f"The input {name} was {next(iter(values))} in all cases, so that a port that ignores it would pass."
 
 
 def _notes(port: Port, sides: tuple[Side, Side], session: Session) -> Iterator[str]:

@@ -31,7 +31,7 @@ LARGEST, MOST = 1_000_000, 100_000  # bytes of a file, and values that it may ma
 NAMES = ("REFERENCE", "CANDIDATE", "WEIGHTS", "INPUTS", "SIZES", "SHARED", "GRADIENTS")
 OFFERED = (
     *("torch", "flax", "linen", "keras", "paddle", "gluon", "numpy", "onnx", "function"),
-    *("floats", "ids", "lengths", "masks", "weight", "stack"),
+    *("floats", "ids", "lengths", "masks", "weight", "stack", "KEPT"),
 )
 OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = MappingProxyType(
     {
