@@ -19,6 +19,7 @@ from .decoding.searches import Searches
 from .divergences import Divergence
 from .errors import ConfigError
 from .initialization import initial_weights
+from .lacking import refusing
 from .offered_layers import OfferedLayers
 from .parameters import check_weights
 from .placed_layers import PlacedLayer
@@ -43,8 +44,14 @@ class Backend(OfferedLayers, Searches, ABC):
     dtypes: ClassVar[tuple[str, ...]]
     own_types: ClassVar[tuple[type, ...]] = ()  # the framework's classes of dtypes and devices, taken in place of names
     divergences: ClassVar[Sequence[Divergence]] = ()  # known differences, each a strict expected failure
+    lacks: ClassVar[Mapping[str, str]] = {}  # switches that it has not got, with the reason: see ``lacking``
     trainer_class: ClassVar[type[Trainer]]  # made from a model and its options
     gpu_settings: ClassVar[Mapping[str, Callable[[], Any]]] = {}  # contexts in which a GPU computes otherwise, by name
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if cls.lacks:
+            refusing(cls)
 
     def __init__(self, device: Any = None, dtype: Any = "float32"):
         self.dtype = check_dtype(self.name, self.dtypes, dtype, self.own_types)

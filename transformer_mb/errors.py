@@ -28,6 +28,10 @@ class ConfigError(TransformerMBError, ValueError):
     """A configuration that cannot be built."""
 
 
+class LackingError(ConfigError):
+    """A model or a layer with a switch that the backend declares it lacks."""
+
+
 class ShapeError(TransformerMBError, ValueError):
     """An array whose shape is not the one that a layer or a model takes."""
 
@@ -88,6 +92,10 @@ class WorkerError(TransformerMBError, RuntimeError):
     """A worker process that could not start, died, hung, or whose backend raised an error."""
 
     exit_status = 1
+
+
+class LackingWorkerError(WorkerError):
+    """A worker whose backend declares that it lacks what it was asked for."""
 
 
 class KilledError(WorkerError):

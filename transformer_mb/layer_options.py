@@ -127,7 +127,12 @@ class Chosen:
 
     def of(self, declared: type) -> dict[str, Any]:
         """Select the options that a part with options of its own takes."""
-        return {name: self.values[name] for name in declared.__annotations__}
+        return self._on({name: name for name in declared.__annotations__})
+
+    def _on(self, names: Mapping[str, str]) -> dict[str, Any]:
+        """Return options by what a part calls them, without switches that are off: a backend may not have each of them."""
+        on = {name: option for name, option in names.items() if self.values[option] or self.values[option] != DEFAULTS[option]}
+        return {name: self.values[option] for name, option in on.items()}
 
     @property
     def layer_norm(self) -> dict[str, Any]:
@@ -142,7 +147,7 @@ class Chosen:
     @property
     def ffn(self) -> dict[str, Any]:
         """The arguments of PositionWiseFFN."""
-        return {"activation": self.activation, "dropout": self.ffn_dropout, "use_bias": self.ffn_bias, "gated": self.ffn_gated}
+        return self._on({"activation": "activation", "dropout": "ffn_dropout", "use_bias": "ffn_bias", "gated": "ffn_gated"})
 
 
 def encoder_block_arguments(config: TransformerConfig) -> dict[str, Any]:

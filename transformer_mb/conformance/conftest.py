@@ -6,7 +6,7 @@ import pytest
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.conformance.small_models import ONE_LAYER
 from transformer_mb.divergences import of_case
-from transformer_mb.errors import BackendError
+from transformer_mb.errors import BackendError, LackingError
 from transformer_mb.registry import get_backend, load_backend_class, requested_name
 
 
@@ -27,6 +27,24 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if row := of_case(known, item.nodeid):
             item.add_marker(pytest.mark.xfail(reason=str(row), strict=True))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(request):
+    return (yield from lacking_is_skipped())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    return (yield from lacking_is_skipped())
+
+
+def lacking_is_skipped():
+    """Leave out what needs a switch that the backend declares it lacks."""
+    try:
+        return (yield)
+    except LackingError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import numpy as np
 from ..built_in import PLAIN_DTYPES
 from ..columns.column import Column
 from ..divergences import Divergence, of_case
-from ..errors import WorkerError
+from ..errors import LackingWorkerError, WorkerError
 from ..registry import entries
 from .bisection import bisect, can_bisect
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, ControlResult, Experiment, Result, is_offered
@@ -215,6 +215,8 @@ class ColumnRun:
                 continue
             try:
                 result = control.run(experiment, self.label, self._ask)
+            except LackingWorkerError:
+                continue
             except Exception as error:  # the backend's failure: this mistake was not put to the verdict
                 cell = Cell(control.row, control.case, experiment.dtype)
                 result = ControlResult(control.name, *cell, self.label, False, str(error))
@@ -229,6 +231,8 @@ class ColumnRun:
         """``name`` is of what could not be planted."""
         try:
             self._add(controls)
+        except LackingWorkerError:
+            return
         except Exception as error:
             cell = experiment.cells(self.label)[0]
             self._add([ControlResult(name, *cell, self.label, False, str(error))])
@@ -250,6 +254,8 @@ def _results(experiment: Experiment, label: str, ask: Ask, divergences: Sequence
     began = time.perf_counter()
     try:
         results = judged(experiment, label, ask)
+    except LackingWorkerError as error:
+        results = [Result(*cell, label, EXPECTED, f"{EXPECTED}, declared: {error}") for cell in experiment.cells(label)]
     except Exception as error:  # an answer that nothing could be computed from is the backend's failure, not the run's
         known = isinstance(error, WorkerError)
         text = str(error) if known else f"The answer could not be judged: {type(error).__name__}: {error}"
@@ -263,5 +269,5 @@ def by_the_table(result: Result, divergences: Iterable[Divergence]) -> Result:
     row = of_case(divergences, result.cell.id)
     if row is None:
         return result
-    status = {PASSED: SURPRISING, FAILED: EXPECTED}[result.status]
+    status = {PASSED: SURPRISING}.get(result.status, EXPECTED)
     return replace(result, status=status, reason=f"{result.reason}; {status}, {row}")

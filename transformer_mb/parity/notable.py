@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..built_in import PLAIN_DTYPES
-from ..printable import table_cell
-from .cells import Result
+from ..printable import counted, table_cell
+from .cells import EXPECTED, Result
 from .ladder import LADDER
 from .outcome import is_own
 
@@ -37,6 +39,15 @@ def sentence(results: Iterable[Result]) -> str:
     if first.share > 1.0:
         return f"Farthest beyond its limit: {where} times it: {first.reason}"
     return f"Closest to its limit: {where} of it: {first.reason}"
+
+
+LACKED = re.compile(r"The backend .+? lacks .+? \(.*\)(?=, got )")
+
+
+def lacking(results: Iterable[Result]) -> list[str]:
+    """Return a line for each switch that a backend declares it lacks, with the number of cells that need it."""
+    found = [match[0] for one in results if one.status == EXPECTED and (match := LACKED.search(one.reason))]
+    return [f"{words}: {counted(count, 'cell')}" for words, count in Counter(found).items()]
 
 
 SHOWN = 3  # rows of each format

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..columns.ending import TIMEOUT
-from ..errors import BackendError, WorkerError
+from ..errors import BackendError, LackingError, LackingWorkerError, WorkerError
 
 if TYPE_CHECKING:
     from ..columns.column import Column
@@ -82,7 +82,8 @@ class Worker:
         self.gateway.send(request.pack())
         text, data = self._checked(self.gateway.receive())
         if text:
-            raise WorkerError(f"{self.column.label} raised {text}")
+            kind = LackingWorkerError if text.startswith(f"{LackingError.__name__}: ") else WorkerError
+            raise kind(f"{self.column.label} raised {text}")
         try:
             return unpack_arrays(data)
         except Exception as error:  # safetensors raises what it meets

@@ -168,7 +168,8 @@ Each `raise NotImplementedError("fill in ...")` is a place to fill in, best in t
     transformer-mb parity --backends {name} --controls
 
 The first test that fails says what to fill in next. What {name} cannot do goes into `divergences` in `backend.py`, with the
-measured figure and a link: it is then expected to fail, and fails the suite once it works.
+measured figure and a link: it is then expected to fail, and fails the suite once it works. A switch of models that it has not
+got goes into `lacks`, as `lacks = {{"ffn_gated": "not written yet"}}`: a model that needs it is refused in one sentence.
 """
 
 

@@ -52,7 +52,7 @@ class Progress(Counting, Watcher):
 
 
 def show_outcome(outcome: Outcome, labels: Sequence[str], every_case: bool, seed: int = 0) -> None:
-    from ....parity.notable import sentence, sentences
+    from ....parity.notable import lacking, sentence, sentences
     from ....parity.outcome import is_own
     from ....parity.report import interruption, of_numpy, table
 
@@ -71,7 +71,7 @@ def show_outcome(outcome: Outcome, labels: Sequence[str], every_case: bool, seed
         lines.append(ALONE)
     elif outcome.own:
         lines.append(of_numpy(outcome.own))
-    lines += sentences(outcome.results)
+    lines += [*sentences(outcome.results), *lacking(outcome.results)]
     nearest = sentence(outcome.results)
     print("\n".join([*map(printable, lines), _counts(outcome, seed), *([printable(nearest)] if nearest else [])]))
 
