@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
+from .config_checks import CHOICES as CHOICES
+from .config_checks import check_choice as check_choice
+from .config_checks import check_count as check_count
+from .config_checks import check_heads as check_heads
+from .config_checks import check_norm as check_norm
+from .config_checks import check_norm_eps as check_norm_eps
+from .config_checks import check_rate as check_rate
+from .config_checks import check_sizes as check_sizes
+from .config_checks import check_table as check_table
+from .config_checks import check_whole as check_whole
 from .errors import ConfigError
 from .fields import check_field_types, check_names, refusing_unknown_fields
 
-CHOICES: dict[str, tuple[str, ...]] = {
-    "architecture": ("encoder_decoder", "encoder", "decoder"),
-    "norm_position": ("post", "pre"),
-    "norm_kind": ("layer_norm", "std_norm", "rms_norm"),
-    "activation": ("relu", "gelu", "gelu_tanh", "silu"),
-    "position": ("sinusoidal", "learned"),
-    "sinusoid_layout": ("interleaved", "halves", "fairseq"),
-    "compat_decode": ("correct", "d2l"),
-    "normalization": ("steps", "tokens"),  # of the loss
-    "precision": ("full", "bf16", "tf32"),  # of a trainer's matrix products
-}
 RATES = ("dropout", "attention_dropout", "embedding_dropout", "ffn_dropout")
 LONGEST_TABLE = 1 << 16  # sinusoidal positions: their table is made from the number alone, which no tensor bounds
 
@@ -49,9 +45,12 @@ class TransformerConfig:
         norm_affine: whether normalisations have a learned scale, and a shift unless they are ``rms_norm``.
         embedding_norm: a normalisation after the embedding sum (BERT).
         ffn_gated: the FFN's activation is multiplied by a second projection of the input (T5 1.1, Llama).
+        head_size: width of each head's queries, keys and values, None means num_hiddens / heads. attention_scale: scores are
+            divided by its root (T5: not).
         embedding_scale: multiply token embeddings by sqrt(D).
         share_embeddings: one table for source and target. tie_output: the output projection is the
             target embedding table.
+        output_scale: what the output projection reads is divided by sqrt(D) (T5 1.0).
         padding_vector_zero: the pad row of the tables is zero and gets no gradient.
         sinusoid_layout: see ``positions.sinusoid_table``. position_offset: number of the first position (RoBERTa starts at 2).
         token_types: rows of the encoder's token-type table, 0 for none. pooler: BERT's tanh layer
@@ -76,6 +75,8 @@ class TransformerConfig:
     decoder_num_heads: int = 4
     encoder_num_layers: int = 2
     decoder_num_layers: int = 2
+    head_size: int | None = None
+    attention_scale: bool = True
     max_len: int = 1000
     norm_position: str = "post"
     norm_kind: str = "layer_norm"
@@ -96,6 +97,7 @@ class TransformerConfig:
     ffn_bias: bool = True
     ffn_gated: bool = False
     output_bias: bool = True
+    output_scale: bool = False
     token_types: int = 0
     pooler: bool = False
     dropout: float = 0.1
@@ -128,6 +130,10 @@ class TransformerConfig:
     def start_id(self) -> int:
         """The token that decoding starts from."""
         return self.bos_id if self.decoder_start_id is None else self.decoder_start_id
+
+    def head_width(self, side: str) -> int:
+        """The width of a head of the ``encoder`` or the ``decoder``."""
+        return self.head_size or self.num_hiddens // int(getattr(self, f"{side}_num_heads"))
 
     @property
     def attention_dropout_rate(self) -> float:
@@ -195,7 +201,7 @@ def _check_combinations(config: TransformerConfig) -> None:
         if not present and size is not None:
             raise ConfigError(f"{side}_vocab_size must be absent for architecture {config.architecture}, got {size}.")
     for side, present in (("encoder", config.has_encoder), ("decoder", config.has_decoder)):
-        check_heads(config.num_hiddens, getattr(config, f"{side}_num_heads"), present, f"{side}_num_heads")
+        check_heads(config.num_hiddens, getattr(config, f"{side}_num_heads"), present, f"{side}_num_heads", config.head_size)
     if config.position == "sinusoidal" and config.num_hiddens % 2:
         raise ConfigError(f"num_hiddens must be even for sinusoidal positions, got {config.num_hiddens}.")
     positions = config.max_len + config.position_offset
@@ -210,6 +216,8 @@ def _check_combinations(config: TransformerConfig) -> None:
         )
     if config.tie_output and not config.has_decoder:
         raise ConfigError("tie_output needs a decoder, but the architecture is encoder.")
+    if config.output_scale and not config.has_decoder:
+        raise ConfigError("output_scale needs a decoder, but the architecture is encoder.")
     if config.token_types and not config.has_encoder:
         raise ConfigError("token_types needs an encoder, but the architecture is decoder.")
     if config.pooler and config.architecture != "encoder":
@@ -217,72 +225,6 @@ def _check_combinations(config: TransformerConfig) -> None:
     if config.norm_kind == "std_norm" and config.num_hiddens < 2:
         raise ConfigError("std_norm needs num_hiddens of at least 2: one number has no unbiased deviation.")
     _check_ids(config)
-
-
-def check_choice(option: str, value: str) -> None:
-    """Refuse what is not among ``CHOICES[option]``; every layer asks, in these words."""
-    if value not in CHOICES[option]:
-        raise ConfigError(f"{option} must be one of {', '.join(CHOICES[option])}, got {value!r}.")
-
-
-def check_sizes(**sizes: int) -> None:
-    """Refuse a size that is no whole number from 1 on; every layer asks, by the argument's name."""
-    for name, size in sizes.items():
-        check_whole(name, size)
-        if size < 1:
-            raise ConfigError(f"{name} must be at least 1, got {size}.")
-
-
-def check_count(name: str, count: int) -> None:
-    """Refuse what is no whole number from 0 on."""
-    check_whole(name, count)
-    if count < 0:
-        raise ConfigError(f"{name} must not be negative, got {count}.")
-
-
-def check_whole(name: str, number: Any) -> None:
-    """Refuse what is no whole number, such as 2.0 or True."""
-    if isinstance(number, bool) or not isinstance(number, Integral):
-        raise ConfigError(f"{name} must be a whole number, got {number!r:.80}.")
-
-
-def check_rate(name: str, rate: float) -> None:
-    """Refuse what is no share: 1 would drop, or smooth, everything."""
-    if isinstance(rate, bool) or not isinstance(rate, Real) or not 0.0 <= rate < 1.0:
-        raise ConfigError(f"{name} must be at least 0 and below 1, got {rate!r:.80}.")
-
-
-def check_norm_eps(eps: float) -> None:
-    if not isinstance(eps, Real) or not 0.0 < eps < 1.0:
-        raise ConfigError(f"norm_eps must be positive and below 1, got {eps!r:.80}.")
-
-
-def check_norm(norm_shape: int | Sequence[int], eps: float, kind: str) -> tuple[int, ...]:
-    """The trailing sizes that a normalization goes over, all its arguments having been checked."""
-    check_choice("norm_kind", kind)
-    check_norm_eps(eps)
-    sizes = tuple(norm_shape) if isinstance(norm_shape, Sequence) and not isinstance(norm_shape, str) else (norm_shape,)
-    if not sizes:
-        raise ConfigError("norm_shape must hold at least one size, got none.")
-    for size in sizes:
-        check_sizes(norm_shape=size)
-    if kind == "std_norm" and math.prod(sizes) < 2:
-        raise ConfigError("std_norm needs norm_shape of at least 2 numbers: one has no unbiased deviation.")
-    return sizes
-
-
-def check_table(vocab_size: int, num_hiddens: int, max_len: int, padding_id: int | None) -> None:
-    """Refuse the sizes of what makes vectors of tokens, and a padding id that is no row of the table."""
-    check_sizes(vocab_size=vocab_size, num_hiddens=num_hiddens, max_len=max_len)
-    if padding_id is not None and not 0 <= padding_id < vocab_size:
-        raise ConfigError(f"padding_id must be from 0 to {vocab_size - 1}, got {padding_id}.")
-
-
-def check_heads(num_hiddens: int, num_heads: int, present: bool = True, name: str = "num_heads") -> None:
-    """Refuse a width that the heads cannot share evenly (also used by every attention layer)."""
-    check_sizes(num_hiddens=num_hiddens, **{name: num_heads})
-    if present and num_hiddens % num_heads:
-        raise ConfigError(f"num_hiddens must be divisible by {name}, but {num_hiddens} is not divisible by {num_heads}.")
 
 
 def _check_ids(config: TransformerConfig) -> None:

@@ -30,7 +30,14 @@ class NormOptions(TypedDict, total=False):
     norm_affine: bool
 
 
-class BlockOptions(NormOptions, total=False):
+class HeadOptions(TypedDict, total=False):
+    """MultiHeadAttention's. ``head_size``: the width of a head; None is num_hiddens / num_heads."""
+
+    head_size: int | None
+    attention_scale: bool
+
+
+class BlockOptions(NormOptions, HeadOptions, total=False):
     """EncoderBlock's. ``attention_dropout``: on attention weights; None is the block's own rate."""
 
     norm_position: str
@@ -76,6 +83,7 @@ class DecoderOptions(EmbeddingOptions, DecoderBlockOptions, total=False):
 
     final_norm: bool
     output_bias: bool
+    output_scale: bool
 
 
 DEFAULTS: dict[str, Any] = {
@@ -143,6 +151,11 @@ class Chosen:
     def add_norm(self) -> dict[str, Any]:
         """The arguments of AddNorm."""
         return {**self.of(NormOptions), "norm_position": self.norm_position}
+
+    @property
+    def heads(self) -> dict[str, Any]:
+        """The options of MultiHeadAttention."""
+        return self.of(HeadOptions)
 
     @property
     def ffn(self) -> dict[str, Any]:

@@ -92,6 +92,7 @@ OTHER_NAMES: dict[str, OtherName] = {
     "intermediate_dim": OtherName("Keras", ("ffn_num_hiddens",), "give ffn_num_hiddens"),
     "intermediate_size": OtherName("Hugging Face", ("ffn_num_hiddens",), "give ffn_num_hiddens"),
     "feed_forward_proj": OtherName("Hugging Face", ("activation", "ffn_gated"), "give activation= and ffn_gated="),
+    "d_kv": OtherName("Hugging Face", ("head_size",), "give head_size="),
     "norm_first": OtherName("torch", ("norm_position",), 'give norm_position="pre" or "post"'),
     "normalize_before": OtherName("Paddle", ("norm_position",), 'give norm_position="pre" or "post"'),
     "layer_norm_eps": OtherName("torch", ("norm_eps",), "give norm_eps="),

@@ -86,9 +86,11 @@ def _norm(name: str, config: TransformerConfig) -> Shapes:
 
 def _attention(name: str, config: TransformerConfig, bias: bool) -> Shapes:
     shapes: Shapes = {}
-    for projection in ("W_q", "W_k", "W_v", "W_o"):
-        shapes.update(_linear(f"{name}.{projection}", config.num_hiddens, config.num_hiddens, bias))
-    return shapes
+    side = name.split(".")[0]
+    inner = config.head_width(side) * int(getattr(config, f"{side}_num_heads"))
+    for projection in ("W_q", "W_k", "W_v"):
+        shapes.update(_linear(f"{name}.{projection}", inner, config.num_hiddens, bias))
+    return {**shapes, **_linear(f"{name}.W_o", config.num_hiddens, inner, bias)}
 
 
 def _feed_forward(block: str, config: TransformerConfig) -> Shapes:

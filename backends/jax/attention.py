@@ -16,7 +16,7 @@ from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.layer_calls import Called
-from transformer_mb.layer_options import AttentionOptions
+from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 
 from .dropout import Dropout
 from .given import attention_mask, features, floats, lengths
@@ -103,9 +103,14 @@ def _scores(queries: Array, keys: Array) -> Array:
 class DotProductAttention(Called, nnx.Module):
     """Composed, and fused by XLA: jax.nn.dot_product_attention casts float64 to float32 and has no dropout."""
 
-    def __init__(self, dropout: float, *, rngs: nnx.Rngs | None = None):
+    def __init__(self, dropout: float, *, scaled: bool = True, rngs: nnx.Rngs | None = None):
         self.dropout = Dropout(dropout, rngs=rngs)
+        self.scaled = scaled
         self.attention_weights: Array | None = nnx.data(None)
+
+    def _factor(self, width: int) -> float:
+        """Return what the products of queries and keys are multiplied by."""
+        return 1.0 / math.sqrt(width) if self.scaled else 1.0
 
     def __call__(
         self,
@@ -123,7 +128,7 @@ class DotProductAttention(Called, nnx.Module):
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
         allowed = _allowed((*queries.shape[:-1], keys.shape[-2]), queries, valid_lens, mask, causal)
-        scores = _scores(queries, keys) / math.sqrt(queries.shape[-1])
+        scores = _scores(queries, keys) * self._factor(queries.shape[-1])
         weights = _softmax_where(scores, allowed).astype(values.dtype)
         if need_weights or self.attention_weights is not None:
             # Assigned only when it changes: under jax.grad or jax.jit a module from outside must not be.
@@ -144,17 +149,19 @@ class MultiHeadAttention(WeightsOfHeads, Called, nnx.Module):
         *,
         param_dtype: Any = jnp.float32,
         rngs: nnx.Rngs | None = None,
+        **options: Unpack[HeadOptions],
     ):
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
-        check_heads(num_hiddens, num_heads)
+        chosen = Chosen(HeadOptions, options, dropout)
+        inner = num_heads * check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
         rngs = rngs or nnx.Rngs(0)
         linear = partial(Linear, use_bias=use_bias, param_dtype=param_dtype, rngs=rngs)
         self.num_heads = num_heads
-        self.attention = DotProductAttention(dropout, rngs=rngs)
-        self.W_q = linear(query_size, num_hiddens)
-        self.W_k = linear(key_size, num_hiddens)
-        self.W_v = linear(value_size, num_hiddens)
-        self.W_o = linear(num_hiddens, num_hiddens)
+        self.attention = DotProductAttention(dropout, scaled=chosen.attention_scale, rngs=rngs)
+        self.W_q = linear(query_size, inner)
+        self.W_k = linear(key_size, inner)
+        self.W_v = linear(value_size, inner)
+        self.W_o = linear(inner, num_hiddens)
 
     def project_keys_values(self, keys: Array, values: Array) -> tuple[Array, Array]:
         features("keys", keys, self.W_k)

@@ -50,9 +50,10 @@ class DecoderBlock(Called, nnx.Module):
         self.compat_decode = chosen.compat_decode
         self.deterministic = False  # train() and eval() set it wherever it is, as in nnx.Dropout
         sizes = (key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias)
-        self.attention1 = MultiHeadAttention(*sizes, **created)
+        attention = {**chosen.heads, **created}
+        self.attention1 = MultiHeadAttention(*sizes, **attention)
         self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
-        self.attention2 = MultiHeadAttention(*sizes, **created) if chosen.cross_attention else None
+        self.attention2 = MultiHeadAttention(*sizes, **attention) if chosen.cross_attention else None
         self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created) if chosen.cross_attention else None
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn, **created)
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
@@ -113,6 +114,7 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
         block_options = {**chosen.of(DecoderBlockOptions), **created}
         self.blks = nnx.List([DecoderBlock(*sizes, dropout, i, use_bias, **block_options) for i in range(num_layers)])
+        self.output_scale = num_hiddens**-0.5 if chosen.output_scale else 1.0
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm, **created) if chosen.final_norm else None
         self.dense: Any = Linear(num_hiddens, vocab_size, use_bias=chosen.output_bias, **created)
 
@@ -138,4 +140,4 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         for block in self.blks:
             X, state = block(X, state, need_weights=need_weights)
         X = X if self.norm is None else self.norm(X)
-        return self.dense(X), state
+        return self.dense(X if self.output_scale == 1.0 else X * self.output_scale), state

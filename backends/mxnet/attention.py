@@ -16,7 +16,7 @@ from mxnet.gluon import nn
 from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
-from transformer_mb.layer_options import AttentionOptions
+from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 from transformer_mb.masks import causal_mask
 
 from .dropout import Dropout
@@ -118,10 +118,15 @@ def _past(T: int, S: int, dtype: str, context: mx.Context) -> tuple[mnp.ndarray,
 class DotProductAttention(Block):
     """A mask may also be what ``length_mask`` returns, so that several calls share one."""
 
-    def __init__(self, dropout: float):
+    def __init__(self, dropout: float, *, scaled: bool = True):
         super().__init__()
         self.dropout = Dropout(dropout)
+        self.scaled = scaled
         self.attention_weights: mnp.ndarray | None = None
+
+    def _factor(self, width: int) -> float:
+        """Return what the products of queries and keys are multiplied by."""
+        return 1.0 / math.sqrt(width) if self.scaled else 1.0
 
     def forward(
         self,
@@ -140,7 +145,7 @@ class DotProductAttention(Block):
         floats("values", values, queries, "queries")
         scores_shape = (*queries.shape[:-1], keys.shape[-2])
         allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
-        scores = npx.batch_dot(queries * (1.0 / math.sqrt(queries.shape[-1])), keys, transpose_b=True)
+        scores = npx.batch_dot(queries * self._factor(queries.shape[-1]), keys, transpose_b=True)
         weights = _softmax_where(scores, allowed)
         self.attention_weights = weights if need_weights else None
         return npx.batch_dot(self.dropout(weights), values)
@@ -156,16 +161,18 @@ class MultiHeadAttention(WeightsOfHeads, Block):
         num_heads: int,
         dropout: float,
         use_bias: bool = False,
+        **options: Unpack[HeadOptions],
     ):
         super().__init__()
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
-        check_heads(num_hiddens, num_heads)
+        chosen = Chosen(HeadOptions, options, dropout)
+        inner = num_heads * check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
         self.num_heads = num_heads
-        self.attention = DotProductAttention(dropout)
-        self.W_q = nn.Dense(num_hiddens, in_units=query_size, use_bias=use_bias, flatten=False)
-        self.W_k = nn.Dense(num_hiddens, in_units=key_size, use_bias=use_bias, flatten=False)
-        self.W_v = nn.Dense(num_hiddens, in_units=value_size, use_bias=use_bias, flatten=False)
-        self.W_o = nn.Dense(num_hiddens, in_units=num_hiddens, use_bias=use_bias, flatten=False)
+        self.attention = DotProductAttention(dropout, scaled=chosen.attention_scale)
+        self.W_q = nn.Dense(inner, in_units=query_size, use_bias=use_bias, flatten=False)
+        self.W_k = nn.Dense(inner, in_units=key_size, use_bias=use_bias, flatten=False)
+        self.W_v = nn.Dense(inner, in_units=value_size, use_bias=use_bias, flatten=False)
+        self.W_o = nn.Dense(num_hiddens, in_units=inner, use_bias=use_bias, flatten=False)
 
     def project_keys_values(self, keys: mnp.ndarray, values: mnp.ndarray) -> tuple[mnp.ndarray, mnp.ndarray]:
         features("keys", keys, self.W_k)

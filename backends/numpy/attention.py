@@ -11,7 +11,7 @@ import numpy as np
 from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
-from transformer_mb.layer_options import AttentionOptions
+from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 from transformer_mb.masks import causal_mask
 
 from .dropout import Dropout
@@ -90,9 +90,14 @@ def _allowed(
 
 
 class DotProductAttention(Layer):
-    def __init__(self, dropout: float):
+    def __init__(self, dropout: float, *, scaled: bool = True):
         self.dropout = Dropout(dropout)
+        self.scaled = scaled
         self.attention_weights: np.ndarray | None = None
+
+    def _factor(self, width: int) -> float:
+        """Return what the products of queries and keys are multiplied by."""
+        return 1.0 / math.sqrt(width) if self.scaled else 1.0
 
     def forward(
         self,
@@ -110,7 +115,7 @@ class DotProductAttention(Layer):
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
         scores = product(queries, keys.swapaxes(-2, -1))
-        scores *= 1.0 / math.sqrt(queries.shape[-1])
+        scores *= self._factor(queries.shape[-1])
         weights = _softmax_where(scores, _allowed(scores.shape, scores, valid_lens, mask, causal))
         self.attention_weights = weights if need_weights else None
         dropped = self.dropout(weights)
@@ -127,7 +132,7 @@ class DotProductAttention(Layer):
         queries, keys, values, weights, dropped = self.recall()
         d_values = product(dropped.swapaxes(-2, -1), gradient, out=out[2])
         d_scores = softmax_backward(weights, self.dropout.backward(product(gradient, values.swapaxes(-2, -1))))
-        d_scores *= 1.0 / math.sqrt(queries.shape[-1])
+        d_scores *= self._factor(queries.shape[-1])
         d_queries = product(d_scores, keys, out=out[0])
         d_keys = product(d_scores.swapaxes(-2, -1), queries, out=out[1])
         return d_queries, d_keys, d_values
@@ -193,15 +198,17 @@ class MultiHeadAttention(WeightsOfHeads, Layer):
         num_heads: int,
         dropout: float,
         use_bias: bool = False,
+        **options: Unpack[HeadOptions],
     ):
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
-        check_heads(num_hiddens, num_heads)
+        chosen = Chosen(HeadOptions, options, dropout)
+        inner = num_heads * check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
         self.num_heads = num_heads
-        self.attention = DotProductAttention(dropout)
-        self.W_q = Linear(query_size, num_hiddens, bias=use_bias)
-        self.W_k = Linear(key_size, num_hiddens, bias=use_bias)
-        self.W_v = Linear(value_size, num_hiddens, bias=use_bias)
-        self.W_o = Linear(num_hiddens, num_hiddens, bias=use_bias)
+        self.attention = DotProductAttention(dropout, scaled=chosen.attention_scale)
+        self.W_q = Linear(query_size, inner, bias=use_bias)
+        self.W_k = Linear(key_size, inner, bias=use_bias)
+        self.W_v = Linear(value_size, inner, bias=use_bias)
+        self.W_o = Linear(inner, num_hiddens, bias=use_bias)
         self._sources: list[_Projection] | None = None
 
     def _project(self, X: np.ndarray) -> Sequence[np.ndarray]:

@@ -36,7 +36,7 @@ class EncoderBlock(Layer):
     ):
         chosen = Chosen(BlockOptions, options, dropout)
         self.attention = MultiHeadAttention(
-            key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias
+            key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias, **chosen.heads
         )
         self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm)
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn)

@@ -14,7 +14,7 @@ from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.layer_calls import Called
-from transformer_mb.layer_options import AttentionOptions
+from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 from transformer_mb.masks import causal_mask
 
 from .dropout import Dropout
@@ -80,10 +80,15 @@ def _allowed(shape: Sequence[int], like: Tensor, valid_lens: Tensor | None, mask
 class DotProductAttention(Called, nn.Layer):
     """Composed: Paddle's fused attention adds -1e9 to masked scores, so a fully masked row attends to everything."""
 
-    def __init__(self, dropout: float):
+    def __init__(self, dropout: float, *, scaled: bool = True):
         super().__init__()
         self.dropout = Dropout(dropout)
+        self.scaled = scaled
         self.attention_weights: Tensor | None = None
+
+    def _factor(self, width: int) -> float:
+        """Return what the products of queries and keys are multiplied by."""
+        return 1.0 / math.sqrt(width) if self.scaled else 1.0
 
     def forward(
         self,
@@ -102,7 +107,7 @@ class DotProductAttention(Called, nn.Layer):
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
-        scores = paddle.matmul(queries / math.sqrt(queries.shape[-1]), keys, transpose_y=True)
+        scores = paddle.matmul(queries * self._factor(queries.shape[-1]), keys, transpose_y=True)
         weights = _softmax_where(scores, _allowed(scores.shape, scores, valid_lens, mask, causal))
         self.attention_weights = weights if need_weights else None
         return paddle.matmul(self.dropout(weights), values)
@@ -118,16 +123,18 @@ class MultiHeadAttention(WeightsOfHeads, Called, nn.Layer):
         num_heads: int,
         dropout: float,
         use_bias: bool = False,
+        **options: Unpack[HeadOptions],
     ):
         super().__init__()
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
-        check_heads(num_hiddens, num_heads)
+        chosen = Chosen(HeadOptions, options, dropout)
+        inner = num_heads * check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
         self.num_heads = num_heads
-        self.attention = DotProductAttention(dropout)
-        self.W_q = Linear(query_size, num_hiddens, bias_attr=use_bias)
-        self.W_k = Linear(key_size, num_hiddens, bias_attr=use_bias)
-        self.W_v = Linear(value_size, num_hiddens, bias_attr=use_bias)
-        self.W_o = Linear(num_hiddens, num_hiddens, bias_attr=use_bias)
+        self.attention = DotProductAttention(dropout, scaled=chosen.attention_scale)
+        self.W_q = Linear(query_size, inner, bias_attr=use_bias)
+        self.W_k = Linear(key_size, inner, bias_attr=use_bias)
+        self.W_v = Linear(value_size, inner, bias_attr=use_bias)
+        self.W_o = Linear(inner, num_hiddens, bias_attr=use_bias)
 
     def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         known_sizes("keys", keys)

@@ -44,9 +44,9 @@ class DecoderBlock(Called, nn.Layer):
         self.i = i
         self.compat_decode = chosen.compat_decode
         sizes = (key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias)
-        self.attention1 = MultiHeadAttention(*sizes)
+        self.attention1 = MultiHeadAttention(*sizes, **chosen.heads)
         self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm)
-        self.attention2 = MultiHeadAttention(*sizes) if chosen.cross_attention else None
+        self.attention2 = MultiHeadAttention(*sizes, **chosen.heads) if chosen.cross_attention else None
         self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm) if chosen.cross_attention else None
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn)
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm)
@@ -109,6 +109,7 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         self.blks = nn.Sequential()
         for i in range(num_layers):
             self.blks.add_sublayer(f"block{i}", DecoderBlock(*sizes, dropout, i, use_bias, **block_options))
+        self.output_scale = num_hiddens**-0.5 if chosen.output_scale else 1.0
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
         self.dense: nn.Layer = Linear(num_hiddens, vocab_size, bias_attr=chosen.output_bias)
 
@@ -138,4 +139,5 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         X = self.embed(X, offset, left_padding=own.left_padding)
         for block in self.blks:
             X, state = block(X, state, need_weights=need_weights)
-        return X if self.norm is None else self.norm(X), state
+        X = X if self.norm is None else self.norm(X)
+        return X if self.output_scale == 1.0 else X * self.output_scale, state

@@ -13,7 +13,7 @@ from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.layer_calls import Called
-from transformer_mb.layer_options import AttentionOptions
+from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 
 from .dense import Dense, products
 from .dropout import Dropout
@@ -98,13 +98,18 @@ def _allowed(scores: tf.Tensor, valid_lens: tf.Tensor | None, mask: tf.Tensor | 
 class DotProductAttention(Called, keras.layers.Layer):
     """Composed: TensorFlow has no fused attention, and that of Keras computes its scores in float32."""
 
-    def __init__(self, dropout: float, **kwargs: Any):
+    def __init__(self, dropout: float, *, scaled: bool = True, **kwargs: Any):
         super().__init__(**kwargs)
         self.autocast = False  # without weights, the dtype is that of the input
         self._allow_non_tensor_positional_args = True  # lists of lengths
         self.dropout = Dropout(dropout)
+        self.scaled = scaled
         self.attention_weights: tf.Tensor | None = None
         self.built = True
+
+    def _factor(self, width: int) -> float:
+        """Return what the products of queries and keys are multiplied by."""
+        return 1.0 / math.sqrt(width) if self.scaled else 1.0
 
     def call(
         self,
@@ -122,7 +127,7 @@ class DotProductAttention(Called, keras.layers.Layer):
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
-        scores = products(queries * (1.0 / math.sqrt(queries.shape[-1])), keys, transpose_b=True)
+        scores = products(queries * self._factor(queries.shape[-1]), keys, transpose_b=True)
         weights = _softmax_where(scores, _allowed(scores, valid_lens, mask, causal))
         # A tensor of a graph must not outlive it.
         self.attention_weights = weights if need_weights and tf.executing_eagerly() else None
@@ -144,18 +149,23 @@ class MultiHeadAttention(WeightsOfHeads, Called, keras.layers.Layer):
         num_heads: int,
         dropout: float,
         use_bias: bool = False,
-        **kwargs: Any,
+        *,
+        name: str | None = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        **options: Unpack[HeadOptions],
     ):
-        super().__init__(**kwargs)
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
-        check_heads(num_hiddens, num_heads)
+        chosen = Chosen(HeadOptions, options, dropout)
+        inner = num_heads * check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
         self._allow_non_tensor_positional_args = True  # lists of lengths
         self.num_heads = num_heads
-        self.attention = DotProductAttention(dropout)
-        self.W_q = self._linear(query_size, num_hiddens, use_bias)
-        self.W_k = self._linear(key_size, num_hiddens, use_bias)
-        self.W_v = self._linear(value_size, num_hiddens, use_bias)
-        self.W_o = self._linear(num_hiddens, num_hiddens, use_bias)
+        self.attention = DotProductAttention(dropout, scaled=chosen.attention_scale)
+        self.W_q = self._linear(query_size, inner, use_bias)
+        self.W_k = self._linear(key_size, inner, use_bias)
+        self.W_v = self._linear(value_size, inner, use_bias)
+        self.W_o = self._linear(inner, num_hiddens, use_bias)
         self.built = True
 
     def _linear(self, inputs: int, outputs: int, use_bias: bool) -> Dense:

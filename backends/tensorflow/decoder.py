@@ -52,9 +52,9 @@ class DecoderBlock(Called, keras.layers.Layer):
         self.compat_decode = chosen.compat_decode
         dtype = self.dtype_policy
         sizes = (key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias)
-        self.attention1 = MultiHeadAttention(*sizes, dtype=dtype)
+        self.attention1 = MultiHeadAttention(*sizes, **chosen.heads, dtype=dtype)
         self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm, dtype=dtype)
-        self.attention2 = MultiHeadAttention(*sizes, dtype=dtype) if chosen.cross_attention else None
+        self.attention2 = MultiHeadAttention(*sizes, **chosen.heads, dtype=dtype) if chosen.cross_attention else None
         self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm, dtype=dtype) if chosen.cross_attention else None
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn, dtype=dtype)
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm, dtype=dtype)
@@ -117,6 +117,7 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
         block_options = {**chosen.of(DecoderBlockOptions), "dtype": self.dtype_policy}
         self.blks = [DecoderBlock(*sizes, dropout, i, use_bias, name=f"block{i}", **block_options) for i in range(num_layers)]
+        self.output_scale = num_hiddens**-0.5 if chosen.output_scale else 1.0
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm, dtype=self.dtype_policy) if chosen.final_norm else None
         self.dense = Dense(vocab_size, use_bias=chosen.output_bias, dtype=self.dtype_policy)
         self.dense.build((None, num_hiddens))
@@ -145,4 +146,4 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         for block in self.blks:
             X, state = block(X, state, need_weights=need_weights, training=training)
         X = X if self.norm is None else self.norm(X)
-        return self.dense(X), state
+        return self.dense(X if self.output_scale == 1.0 else X * self.output_scale), state

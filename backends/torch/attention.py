@@ -15,7 +15,7 @@ from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.layer_calls import Called
-from transformer_mb.layer_options import AttentionOptions
+from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 
 from .dropout import Dropout
 from .given import attention_mask, features, floats, lengths
@@ -86,14 +86,19 @@ def _wants_all_digits(queries: Tensor) -> bool:
 class DotProductAttention(Called, nn.Module):
     """Runs torch's fused attention where it is the faster one, and neither weights nor injected masks are asked for."""
 
-    def __init__(self, dropout: float):
+    def __init__(self, dropout: float, *, scaled: bool = True):
         super().__init__()
         self.dropout = Dropout(dropout)
+        self.scaled = scaled
         self.attention_weights: Tensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Drop the last call's weights: torch copies no tensor of a graph, and a file would keep what no model has."""
         return {**self.__dict__, "attention_weights": None}
+
+    def _factor(self, width: int) -> float:
+        """Return what the products of queries and keys are multiplied by."""
+        return 1.0 / math.sqrt(width) if self.scaled else 1.0
 
     def forward(
         self,
@@ -110,6 +115,7 @@ class DotProductAttention(Called, nn.Module):
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
+        factor = self._factor(queries.shape[-1])
         scores_shape = (*queries.shape[:-1], keys.shape[-2])
         self.attention_weights = None
         own = isinstance(self.dropout, Dropout) and not is_watched(self.dropout)
@@ -123,17 +129,17 @@ class DotProductAttention(Called, nn.Module):
             allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
             if not need_weights and is_one_node(self.dropout, queries, keys, values):
                 factors = self.dropout._factors(scores_shape, queries) if rate > 0.0 else None
-                return ComposedAttention.apply(queries, keys, values, allowed, factors)
-            scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])
+                return ComposedAttention.apply(queries, keys, values, allowed, factors, factor)
+            scores = queries @ keys.transpose(-2, -1) * factor
             weights = softmax_where(scores, allowed)
             self.attention_weights = weights if need_weights else None
             return self.dropout(weights) @ values
         # The kernel's own causal flag aligns at the first key, ours at the last: they agree when T = S. A branch, since what is
         # compiled or traced for any size has no bool to give.
         if causal and valid_lens is None and mask is None and scores_shape[-2] == scores_shape[-1]:
-            return F.scaled_dot_product_attention(queries, keys, values, dropout_p=rate, is_causal=True)
+            return F.scaled_dot_product_attention(queries, keys, values, dropout_p=rate, is_causal=True, scale=factor)
         allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
-        output = F.scaled_dot_product_attention(queries, keys, values, allowed, dropout_p=rate)
+        output = F.scaled_dot_product_attention(queries, keys, values, allowed, dropout_p=rate, scale=factor)
         if allowed is not None and queries.device.type != "cpu" and queries.dtype in (torch.bfloat16, torch.float16):
             # cuDNN's kernel, of these formats alone, gives any numbers to a query that has no key.
             output = output.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
@@ -150,16 +156,18 @@ class MultiHeadAttention(WeightsOfHeads, Called, nn.Module):
         num_heads: int,
         dropout: float,
         use_bias: bool = False,
+        **options: Unpack[HeadOptions],
     ):
         super().__init__()
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
-        check_heads(num_hiddens, num_heads)
+        chosen = Chosen(HeadOptions, options, dropout)
+        inner = num_heads * check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
         self.num_heads = num_heads
-        self.attention = DotProductAttention(dropout)
-        self.W_q = nn.Linear(query_size, num_hiddens, bias=use_bias)
-        self.W_k = nn.Linear(key_size, num_hiddens, bias=use_bias)
-        self.W_v = nn.Linear(value_size, num_hiddens, bias=use_bias)
-        self.W_o = nn.Linear(num_hiddens, num_hiddens, bias=use_bias)
+        self.attention = DotProductAttention(dropout, scaled=chosen.attention_scale)
+        self.W_q = nn.Linear(query_size, inner, bias=use_bias)
+        self.W_k = nn.Linear(key_size, inner, bias=use_bias)
+        self.W_v = nn.Linear(value_size, inner, bias=use_bias)
+        self.W_o = nn.Linear(inner, num_hiddens, bias=use_bias)
 
     def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         features("keys", keys, self.W_k)

@@ -12,7 +12,7 @@ import transformer_mb as tmb
 pytest.importorskip("transformers", reason="the library that the layers are compared with is not installed")
 from transformers import LlamaConfig, T5Config
 from transformers.models.llama.modeling_llama import LlamaMLP
-from transformers.models.t5.modeling_t5 import T5DenseGatedActDense
+from transformers.models.t5.modeling_t5 import T5Attention, T5DenseGatedActDense
 
 D, F, B, T = 8, 12, 2, 5
 THEIRS = {
@@ -52,3 +52,31 @@ def test_the_gated_network_is_t5s_and_llamas(activation, backend):
     np.testing.assert_allclose(got, of_input, rtol=1e-12, atol=1e-12)
     for name, other in names.items():
         np.testing.assert_allclose(by_name[f"{name}.weight"], of_weights[f"{other}.weight"], rtol=1e-12, atol=1e-12)
+
+
+def t5_attention(heads, width):
+    """T5's own attention without a bias of positions: scores are not scaled, and heads are as wide as ``width`` says."""
+    config = T5Config(d_model=D, num_heads=heads, d_kv=width, dropout_rate=0.0)
+    return T5Attention(config, has_relative_attention_bias=False, layer_idx=0)
+
+
+@pytest.mark.parametrize("backend", ["torch", "numpy"])
+@pytest.mark.parametrize(("heads", "width"), [(2, 3), (3, 5)])
+def test_attention_is_t5s(heads, width, backend):
+    theirs, rng = t5_attention(heads, width), np.random.default_rng(1)
+    theirs = theirs.double().eval()
+    X, cotangent = rng.standard_normal((B, T, D)), rng.standard_normal((B, T, D))
+    inputs = torch.tensor(X, requires_grad=True)
+    expected = theirs(inputs, mask=torch.zeros(1, 1, T, T, dtype=torch.float64))[0]
+    (expected * torch.tensor(cotangent)).sum().backward()
+    backend = tmb.get_backend(backend, dtype="float64")
+    ours = backend.layer("MultiHeadAttention", D, D, D, D, heads, 0.0, head_size=width, attention_scale=False)
+    names = {"W_q": "q", "W_k": "k", "W_v": "v", "W_o": "o"}
+    backend.set_weights(ours, {f"{n}.weight": getattr(theirs, other).weight.detach().numpy() for n, other in names.items()})
+    np.testing.assert_allclose(backend.apply(ours, X, X, X), expected.detach().numpy(), rtol=1e-13, atol=1e-13)
+    _, of_inputs, by_name = backend.gradients(ours, [X, X, X], cotangent)
+    got = sum(gradient for gradient in of_inputs if gradient is not None)
+    np.testing.assert_allclose(got, inputs.grad.numpy(), rtol=1e-12, atol=1e-12)
+    for name, other in names.items():
+        gradient = getattr(theirs, other).weight.grad.numpy()
+        np.testing.assert_allclose(by_name[f"{name}.weight"], gradient, rtol=1e-12, atol=1e-12)

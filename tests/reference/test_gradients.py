@@ -99,6 +99,8 @@ LAYERS = {
         for name in ("relu", "gelu", "gelu_tanh", "silu")
     },
     "ffn gated": Case("PositionWiseFFN", (D, F, 3), normal(B, T, D), {"activation": "gelu_tanh", "gated": True}),
+    "dot product, not scaled": Case("DotProductAttention", (0.0,), **attending(), options={"scaled": False}),
+    "attention, heads of their own width": Case(*MHA_BIAS, **attending([1, 3]), options={"head_size": 5}),
     "dot product": Case("DotProductAttention", (0.0,), **attending()),
     "dot product, lens": Case("DotProductAttention", (0.0,), **attending([4, 0])),
     "dot product, heads": Case("DotProductAttention", (0.0,), **attending(EMPTY_ROW, heads=(H,))),

@@ -27,6 +27,13 @@ KINDS = {
     "d2l": {"compat_decode": "d2l"},
     "pre-norm": {"norm_position": "pre", "final_norm": True, **BIASES, "activation": "silu"},
     "rms": {"norm_kind": "rms_norm", "position": "learned", "position_offset": 2, "activation": "gelu", "token_types": 2},
+    "heads of three": {
+        "head_size": 3,
+        "attention_scale": False,
+        "output_scale": True,
+        "encoder_attention_bias": True,
+        "norm_position": "pre",
+    },
     "gated": {"norm_kind": "rms_norm", "norm_position": "pre", "activation": "silu", "ffn_gated": True, "ffn_bias": False},
     "no affine": {"norm_affine": False, "embedding_norm": True, "embedding_scale": False, "sinusoid_layout": "halves"},
     "tied": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, Unpack
 
-from ..layer_options import AttentionOptions
+from ..layer_options import AttentionOptions, HeadOptions
 
 Array = Any  # the framework's own array or tensor
 Shape = int | Sequence[int]
@@ -103,6 +103,8 @@ class PositionWiseFFN(Protocol):
 class DotProductAttention(Protocol):
     """softmax(Q K^T / sqrt(d)) V (Vaswani et al. 2017, section 3.2.1), with dropout on the weights.
 
+    Without ``scaled`` it is softmax(Q K^T) V, as in T5.
+
     Args:
         queries: [B, T, d] or [B, H, T, d]; keys, values: the same with S steps.
         valid_lens: None, [B] or [B, T] int: how many leading keys each query may attend to.
@@ -116,7 +118,7 @@ class DotProductAttention(Protocol):
 
     attention_weights: Array | None
 
-    def __init__(self, dropout: float): ...
+    def __init__(self, dropout: float, *, scaled: bool = True): ...
     def __call__(
         self,
         queries: Array,
@@ -142,6 +144,9 @@ class MultiHeadAttention(Protocol):
     Returns: [B, T, num_hiddens], the dtype of queries. A fully masked row gives W_o's bias, or zeros without one.
     Raises: ShapeError, naming the expected and the received shape; ConfigError when the heads do not divide D.
 
+    ``head_size`` is the width of a head, None for num_hiddens / num_heads: W_q, W_k and W_v give num_heads * head_size numbers,
+    and W_o takes as many. Without ``attention_scale`` the scores are not divided by its root.
+
     ``project_keys_values(keys, values)`` gives the projected [B, H, S, D/H] pair that a cache holds, and
     ``attend(queries, projected_keys, projected_values, ...)`` the rest of the call. The call, too, takes such a pair.
     """
@@ -155,6 +160,7 @@ class MultiHeadAttention(Protocol):
         num_heads: int,
         dropout: float,
         use_bias: bool = False,
+        **options: Unpack[HeadOptions],
     ): ...
     @property
     def attention_weights(self) -> Array | None: ...

@@ -26,7 +26,7 @@ from .ladder import LADDER
 from .verdict.answers import judged
 from .verdict.comparison import Comparison
 from .verdict.limits import gradient_errors
-from .walk import drawn, part_request, walk
+from .walk import drawn, output_scale, part_request, walk
 
 ROW = "layer gradients"
 BLOCK = re.compile(r"(encoder|decoder)\.blks\.block\d+")
@@ -115,7 +115,8 @@ class Backward:
         by_name = under("gradient", reference.answer(sublayer.differentiated()))
         for number, leaf in enumerate(leaves(sublayer.inputs)):
             if f"input {number}" in by_name:
-                gradients[id(leaf)] = gradients.get(id(leaf), 0.0) + by_name[f"input {number}"]
+                scale = output_scale(self.request) if sublayer.path == "decoder.dense" else 1.0
+                gradients[id(leaf)] = gradients.get(id(leaf), 0.0) + by_name[f"input {number}"] * scale
 
 
 def _blocks_last(sublayers: list[Sublayer]) -> list[Sublayer]:

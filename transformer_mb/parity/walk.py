@@ -68,6 +68,7 @@ def _read(config: TransformerConfig, run: Runner, addnorm: str, X: np.ndarray) -
 def part_request(request: Request, path: str, method: str | None, inputs: list[Any], call: Mapping[str, Any]) -> Request:
     """The sublayer's request holds the whole model: it is built as the model was, then this part of it is run."""
     arrays = {name: value for name, value in request.arrays.items() if name.startswith("weights.")}
+    inputs = [inputs[0] * output_scale(request), *inputs[1:]] if path == "decoder.dense" else inputs
     spec = {
         # A method of a layer runs in whatever mode the model is in: without dropout both are the same.
         "config": {**request.spec["config"], **dict.fromkeys(RATES, 0.0)},
@@ -77,6 +78,12 @@ def part_request(request: Request, path: str, method: str | None, inputs: list[A
         "call": {name: without_arrays(value, f"call.{name}", arrays) for name, value in call.items() if value is not None},
     }
     return Request("part", request.dtype, spec, arrays)
+
+
+def output_scale(request: Request) -> float:
+    """Return what the output projection's input is multiplied by."""
+    config = request.spec["config"]
+    return float(config["num_hiddens"] ** -0.5) if config.get("output_scale") else 1.0
 
 
 ATTENTION = (".attention", ".attention1", ".attention2")

@@ -47,7 +47,7 @@ EXTRA = {
     "target_language": "likewise of the target",
 }
 DECODING = ("suppress_ids", "compat_decode")  # what a source records of these may be changed
-OF_FEW = ("ffn_gated",)  # switches that most families and libraries do not have
+OF_FEW = ("ffn_gated", "head_size", "attention_scale", "output_scale")  # switches that most families and libraries do not have
 USUAL = {field.name: field.default for field in dataclasses.fields(TransformerConfig)}
 FIELDS = tuple(USUAL)
 

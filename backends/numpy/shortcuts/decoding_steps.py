@@ -5,7 +5,6 @@ Checks and memories of every layer take Python longer than the processor takes f
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import numpy as np
@@ -39,7 +38,7 @@ class DecodingSteps:
         if decoder.pos_encoding is not None:
             decoder.pos_encoding._match(self.embedding)
         self.table = decoder.pos_embedding.weight.value if decoder.pos_encoding is None else decoder.pos_encoding.P
-        self.position_offset = decoder.position_offset
+        self.position_offset, self.output_scale = decoder.position_offset, decoder.output_scale
         self.moving = decoder.compat_decode != "d2l"  # the book's predictor feeds one token at a time, each at position 0
         self.length, _, _, _, self.left_padding = caches[0].self_attention
         self.own_hidden = None
@@ -63,7 +62,8 @@ class DecodingSteps:
         for block in self.blocks:
             X = block.step(X, self.length, own_hidden)
         self.length += 1
-        return np.ascontiguousarray(self.dense(self.norm(X)))
+        X = self.norm(X)
+        return np.ascontiguousarray(self.dense(X if self.output_scale == 1.0 else X * self.output_scale))
 
     def reorder(self, rows: np.ndarray) -> None:
         """Row r continues from what was row ``rows[r]``; the encoder's part stays, which all rows of a source share."""
@@ -89,7 +89,7 @@ class BlockSteps:
         own, cross, ffn = block.attention1, block.attention2, block.ffn
         weight, self.heads = own.W_q.weight.value, own.num_heads
         width = len(weight) // self.heads
-        self.scale = 1.0 / math.sqrt(width)
+        self.scale = own.attention._factor(width)
         self.project, self.output = heads(rows, self.heads, own.W_q, own.W_k, own.W_v), product(rows, own.W_o)
         self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
         if self.keys is None:

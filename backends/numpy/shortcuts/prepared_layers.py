@@ -5,7 +5,6 @@ On some tens of numbers an operation of two arrays of one shape takes NumPy 0.3 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -179,7 +178,7 @@ def _block(block: EncoderBlock, X: np.ndarray, B: int, hidden: Hidden | None) ->
 def _attend(layer: MultiHeadAttention, X: np.ndarray, B: int, hidden: Hidden | None) -> np.ndarray:
     parts = heads(len(X), layer.num_heads, layer.W_q, layer.W_k, layer.W_v)(X)
     q, k, v = (part.reshape(B, -1, *part.shape[1:]).swapaxes(1, 2) for part in parts)  # [B, H, S, D/H]
-    q *= 1.0 / math.sqrt(q.shape[-1])
+    q *= layer.attention._factor(q.shape[-1])
     if hidden is not None:
         v *= hidden.values
     return product(len(X), layer.W_o)(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,7 +32,7 @@ class DecodingSteps:
         max_steps: int,
     ):
         self.embedding, self.scale, self.table = decoder.embedding.weight, decoder.scale, positions(decoder)
-        self.position_offset = decoder.position_offset
+        self.position_offset, self.output_scale = decoder.position_offset, decoder.output_scale
         self.moving = decoder.compat_decode != "d2l"  # the book's predictor feeds one token at a time, each at position 0
         self.length, _, _, _, self.left_padding = caches[0].self_attention
         self.own_hidden = None  # [N, 1, 1, max_steps]
@@ -58,7 +57,8 @@ class DecodingSteps:
         own_hidden = None if self.own_hidden is None else self.own_hidden[..., : self.length]
         for block in self.blocks:
             X = block.step(X, own_hidden)
-        return self.dense(self.norm(X))
+        X = self.norm(X)
+        return self.dense(X if self.output_scale == 1.0 else X * self.output_scale)
 
     def reorder(self, rows: Tensor) -> None:
         """Row r continues from what was row ``rows[r]``; the encoder's part stays, which all rows of a source share."""
@@ -75,7 +75,7 @@ class BlockSteps:
     def __init__(self, block: DecoderBlock, enc_outputs: Tensor | None, hidden: Hidden | None, cache: BlockCache):
         own, cross, ffn = block.attention1, block.attention2, block.ffn
         self.projections, self.output = projections(own), product(own.W_o)
-        self.factor = 1.0 / math.sqrt(own.W_o.weight.shape[0] // own.num_heads)
+        self.factor = own.attention._factor(own.W_o.weight.shape[0] // own.num_heads)
         self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
         self.cross = None
         if cross is not None and enc_outputs is not None:
@@ -106,11 +106,11 @@ class BlockSteps:
         if self.keys is not None:
             keys, values = paddle.concat([self.keys, keys], axis=2), paddle.concat([self.values, values], axis=2)
         self.keys, self.values = keys, values
-        return self.output(reshape(attend(queries * self.factor, keys, values, hidden), X.shape))
+        return self.output(reshape(attend(queries * self.factor, keys, values, hidden), [X.shape[0], -1]))
 
     def _attend_source(self, X: Tensor) -> Tensor:
         keys, values = self.cross
         B, H, _, size = keys.shape
         # [B, H, beam, D/H]: the hypotheses of a source ask the same keys.
         queries = swap_axes(reshape(self.cross_query(X), [B, -1, H, size]))
-        return self.cross_output(reshape(swap_axes(attend(queries, keys, values, self.hidden)), X.shape))
+        return self.cross_output(reshape(swap_axes(attend(queries, keys, values, self.hidden)), [X.shape[0], -1]))

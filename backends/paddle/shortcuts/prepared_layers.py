@@ -169,10 +169,11 @@ def _block(block: EncoderBlock, X: Tensor, S: int, hidden: Hidden | None) -> Ten
 
 
 def _attend(attention: MultiHeadAttention, X: Tensor, S: int, hidden: Hidden | None) -> Tensor:
-    heads = [-1, S, attention.num_heads, X.shape[1] // attention.num_heads]
+    width = attention.W_q.weight.shape[1] // attention.num_heads
+    heads = [-1, S, attention.num_heads, width]
     queries, keys, values = (swap_axes(reshape(part, heads)) for part in projections(attention)(X))
-    queries = queries * (1.0 / math.sqrt(heads[-1]))
+    queries = queries * attention.attention._factor(width)
     if hidden is not None:
         values = values * hidden.values
     Y = attend(queries, keys, values, None if hidden is None else hidden.scores)
-    return product(attention.W_o)(reshape(swap_axes(Y), X.shape))
+    return product(attention.W_o)(reshape(swap_axes(Y), [X.shape[0], -1]))

@@ -72,7 +72,7 @@ class DecodingSteps:
             decoder.pos_encoding._match(self.embedding)
         table = decoder.pos_embedding.embeddings if decoder.pos_encoding is None else decoder.pos_encoding.P
         self.table = tf.convert_to_tensor(table)
-        self.position_offset = decoder.position_offset
+        self.position_offset, self.output_scale = decoder.position_offset, decoder.output_scale
         self.moving = decoder.compat_decode != "d2l"  # the book's predictor feeds one token at a time, each at position 0
         self.length, self.left_padding = caches[0].self_attention.length, caches[0].self_attention.left_padding
         self.heads, self.max_steps = decoder.blks[0].attention1.num_heads, max_steps
@@ -111,7 +111,8 @@ class DecodingSteps:
         for block, keys, values in zip(self.blocks, buffers[::2], buffers[1::2], strict=True):
             X, *added = block.step(X, length[None], past, own_mask, keys, values)
             grown += added
-        return self.dense(self.norm(X)), grown
+        X = self.norm(X)
+        return self.dense(X if self.output_scale == 1.0 else X * self.output_scale), grown
 
 
 class BlockSteps:
@@ -120,7 +121,8 @@ class BlockSteps:
     def __init__(self, block: DecoderBlock, enc_outputs: tf.Tensor | None, cross_mask: tf.Tensor | None):
         own, cross, ffn = block.attention1, block.attention2, block.ffn
         self.width = own.W_q.units // own.num_heads
-        scale = 1.0 / math.sqrt(self.width)
+        scale = own.attention._factor(self.width)
+        self.inner_width = own.W_q.units
         parts = own.W_q, own.W_k, own.W_v
         joined = math.prod(own.W_q.kernel.shape) <= JOINED
         self.joined = _product(*parts, scale=scale) if joined else None
@@ -179,13 +181,13 @@ class BlockSteps:
         weights = tf.exp(scores - tf.reduce_max(scores, axis=0))
         summed = tf.reduce_sum(weights[:, :, None] * values[:past], axis=0)  # [N * H, D/H]
         output = summed / tf.reduce_sum(weights, axis=0)[:, None]
-        return self.output(tf.reshape(output, (-1, X.shape[-1]))), keys, values
+        return self.output(tf.reshape(output, (-1, self.inner_width))), keys, values
 
     def _attend_source(self, X: tf.Tensor) -> tf.Tensor:
         keys, values, hidden, query, output = self.cross
         q = tf.reshape(query(X), (-1, 1, self.width))  # [N * H, 1, D/H]
         weights = tf.nn.softmax(products(q, keys, transpose_b=True) + hidden)
-        return output(tf.reshape(products(weights, values), (-1, X.shape[-1])))
+        return output(tf.reshape(products(weights, values), (-1, self.inner_width)))
 
     def _feed_forward(self, X: tf.Tensor) -> tf.Tensor:
         return self.dense2(self.inner(X))

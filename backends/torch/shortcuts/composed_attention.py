@@ -5,7 +5,6 @@ The CPU's fused kernel knows no dropout, and is slow in short rows.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -47,33 +46,32 @@ def is_one_node(dropout: Dropout, *tensors: Tensor) -> bool:
 
 
 class ComposedAttention(torch.autograd.Function):
-    """Queries, keys and values [..., T or S, D], what may be attended to, and dropout's factors of the weights: [..., T, D].
+    """Queries, keys and values [..., T or S, D], what may be attended to, dropout's factors of the weights, and the scores'.
 
     Forward and backward work in place where they can: of the graph's twenty small arrays five remain.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, allowed: Tensor | None, factors: Tensor | None
+        ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, allowed: Tensor | None, factors: Tensor | None, scale: float
     ) -> Tensor:
-        scores = (queries @ keys.transpose(-2, -1)).div_(math.sqrt(queries.shape[-1]))
-        weights = _weights(scores, allowed)
+        weights = _weights((queries @ keys.transpose(-2, -1)).mul_(scale), allowed)
+        ctx.scale = scale
         ctx.save_for_backward(queries, keys, values, weights, allowed, factors)
         return (weights if factors is None else weights * factors) @ values
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         queries, keys, values, weights, allowed, factors = ctx.saved_tensors
-        root = math.sqrt(queries.shape[-1])
         if torch.is_grad_enabled():  # a gradient of gradients goes through the weights, too
-            weights = softmax_where(queries @ keys.transpose(-2, -1) / root, allowed)
+            weights = softmax_where(queries @ keys.transpose(-2, -1) * ctx.scale, allowed)
         dropped = weights if factors is None else weights * factors
         of_weights = gradient @ values.transpose(-2, -1)
         if factors is not None:
             of_weights = of_weights * factors
-        of_scores = weights * (of_weights - (of_weights * weights).sum(dim=-1, keepdim=True)) / root
+        of_scores = weights * (of_weights - (of_weights * weights).sum(dim=-1, keepdim=True)) * ctx.scale
         transposed = dropped.transpose(-2, -1), of_scores.transpose(-2, -1)
-        return of_scores @ keys, transposed[1] @ queries, transposed[0] @ gradient, None, None
+        return of_scores @ keys, transposed[1] @ queries, transposed[0] @ gradient, None, None, None
 
 
 def _weights(scores: Tensor, allowed: Tensor | None) -> Tensor:

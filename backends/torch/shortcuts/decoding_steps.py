@@ -42,7 +42,7 @@ class DecodingSteps:
         if decoder.pos_encoding is not None:
             decoder.pos_encoding._match(self.embedding)
         self.table = decoder.pos_embedding.weight if decoder.pos_encoding is None else decoder.pos_encoding.P
-        self.position_offset = decoder.position_offset
+        self.position_offset, self.output_scale = decoder.position_offset, decoder.output_scale
         self.moving = decoder.compat_decode != "d2l"  # the book's predictor feeds one token at a time, each at position 0
         self.length, _, _, _, self.left_padding = caches[0].self_attention
         self.own_mask = cross_mask = None
@@ -71,7 +71,8 @@ class DecodingSteps:
         for block in self.blocks:
             X = block.step(X, self.length, own_mask)
         self.length += 1
-        return self.dense(self.norm(X))
+        X = self.norm(X)
+        return self.dense(X if self.output_scale == 1.0 else X * self.output_scale)
 
     def reorder(self, rows: Tensor) -> None:
         """Row r continues from what was row ``rows[r]``; the encoder's part stays, which all rows of a source share."""
@@ -97,6 +98,7 @@ class BlockSteps:
     ):
         own, cross, ffn = block.attention1, block.attention2, block.ffn
         weight, self.heads = own.W_q.weight, own.num_heads
+        self.factor = own.attention._factor(weight.shape[0] // self.heads)
         parts = own.W_q, own.W_k, own.W_v
         joined = weight.numel() <= JOINED and not isinstance(own.W_q, Int8Linear)
         self.joined = product(rows, *parts) if joined else None
@@ -133,11 +135,11 @@ class BlockSteps:
         self.keys[:, :, t] = k
         self.values[:, :, t] = v
         keys, values = self.keys[:, :, : t + 1], self.values[:, :, : t + 1]
-        return self.output(attend(q.unsqueeze(2), keys, values, mask).reshape(N, -1))
+        return self.output(attend(q.unsqueeze(2), keys, values, mask, self.factor).reshape(N, -1))
 
     def _attend_source(self, X: Tensor) -> Tensor:
         keys, values, query, output = self.cross
         B, H, _, size = keys.shape
         # [B, H, beam, D/H]: the hypotheses of a source ask the same keys.
         q = query(X).view(B, -1, H, size).transpose(1, 2)
-        return output(attend(q, keys, values, self.cross_mask).transpose(1, 2).reshape(len(X), -1))
+        return output(attend(q, keys, values, self.cross_mask, self.factor).transpose(1, 2).reshape(len(X), -1))

@@ -46,9 +46,9 @@ def heads(X: Tensor, B: int, H: int) -> Tensor:
     return X.view(B, -1, H, X.shape[-1] // H).transpose(1, 2)
 
 
-def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, factor: float) -> Tensor:
     # The fused kernel takes only numbers of a head that lie next to each other.
-    return F.scaled_dot_product_attention(q if q.stride(-1) == 1 else q.contiguous(), keys, values, mask)
+    return F.scaled_dot_product_attention(q if q.stride(-1) == 1 else q.contiguous(), keys, values, mask, scale=factor)
 
 
 def product(rows: int, *layers: nn.Linear) -> Product:
@@ -117,4 +117,4 @@ def _block(block: EncoderBlock, X: Tensor, mask: Tensor | None) -> Tensor:
 def _attend(block: EncoderBlock, X: Tensor, mask: Tensor | None) -> Tensor:
     own, B = block.attention, len(X)
     q, k, v = (heads(part.forward(X), B, own.num_heads) for part in (own.W_q, own.W_k, own.W_v))
-    return own.W_o.forward(attend(q, k, v, mask).transpose(1, 2).flatten(2))
+    return own.W_o.forward(attend(q, k, v, mask, own.attention._factor(q.shape[-1])).transpose(1, 2).flatten(2))

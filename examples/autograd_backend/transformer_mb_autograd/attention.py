@@ -13,7 +13,7 @@ from autograd.tracer import getval
 from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
-from transformer_mb.layer_options import AttentionOptions
+from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 from transformer_mb.masks import causal_mask
 
 from .dropout import Dropout
@@ -74,8 +74,9 @@ def _allowed(shape: Sequence[int], valid_lens: Any, mask: Any, causal: bool) -> 
 
 
 class DotProductAttention(Module):
-    def __init__(self, dropout: float):
+    def __init__(self, dropout: float, *, scaled: bool = True):
         self.dropout = Dropout(dropout)
+        self.scaled = scaled
         self.attention_weights: Any = None
 
     def forward(
@@ -93,7 +94,7 @@ class DotProductAttention(Module):
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
-        scores = np.matmul(queries, np.swapaxes(keys, -2, -1)) * (1.0 / math.sqrt(queries.shape[-1]))
+        scores = np.matmul(queries, np.swapaxes(keys, -2, -1)) * (1.0 / math.sqrt(queries.shape[-1]) if self.scaled else 1.0)
         weights = _softmax_where(scores, _allowed(scores.shape, valid_lens, mask, causal))
         self.attention_weights = getval(weights) if need_weights else None
         return np.matmul(self.dropout(weights), values)
@@ -109,15 +110,17 @@ class MultiHeadAttention(WeightsOfHeads, Module):
         num_heads: int,
         dropout: float,
         use_bias: bool = False,
+        **options: Unpack[HeadOptions],
     ):
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
-        check_heads(num_hiddens, num_heads)
+        chosen = Chosen(HeadOptions, options, dropout)
+        inner = num_heads * check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
         self.num_heads = num_heads
-        self.attention = DotProductAttention(dropout)
-        self.W_q = Linear(query_size, num_hiddens, bias=use_bias)
-        self.W_k = Linear(key_size, num_hiddens, bias=use_bias)
-        self.W_v = Linear(value_size, num_hiddens, bias=use_bias)
-        self.W_o = Linear(num_hiddens, num_hiddens, bias=use_bias)
+        self.attention = DotProductAttention(dropout, scaled=chosen.attention_scale)
+        self.W_q = Linear(query_size, inner, bias=use_bias)
+        self.W_k = Linear(key_size, inner, bias=use_bias)
+        self.W_v = Linear(value_size, inner, bias=use_bias)
+        self.W_o = Linear(inner, num_hiddens, bias=use_bias)
 
     def project_keys_values(self, keys: Any, values: Any) -> tuple[Any, Any]:
         features("keys", keys, self.W_k)

@@ -40,9 +40,9 @@ class DecoderBlock(Module):
         self.i = i
         self.compat_decode = chosen.compat_decode
         sizes = (key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias)
-        self.attention1 = MultiHeadAttention(*sizes)
+        self.attention1 = MultiHeadAttention(*sizes, **chosen.heads)
         self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm)
-        self.attention2 = MultiHeadAttention(*sizes) if chosen.cross_attention else None
+        self.attention2 = MultiHeadAttention(*sizes, **chosen.heads) if chosen.cross_attention else None
         self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm) if chosen.cross_attention else None
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn)
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm)
@@ -93,6 +93,7 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
         block_options = chosen.of(DecoderBlockOptions)
         self.blks = ModuleList([DecoderBlock(*sizes, dropout, i, use_bias, **block_options) for i in range(num_layers)])
+        self.output_scale = num_hiddens**-0.5 if chosen.output_scale else 1.0
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
         self.dense: Any = Linear(num_hiddens, vocab_size, bias=chosen.output_bias)
 
@@ -117,4 +118,4 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         X = self.embed(X, offset, left_padding=own.left_padding)
         for block in self.blks:
             X, state = block(X, state, need_weights=need_weights)
-        return X if self.norm is None else self.norm(X), state
+        return (X if self.norm is None else self.norm(X)) * self.output_scale, state

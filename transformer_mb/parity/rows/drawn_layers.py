@@ -76,16 +76,20 @@ def _attention(row: Row, random: Random) -> Case:
     S = T if row["same"] in ("all", "queries and keys") else KEYS[row["keys"]](T)
     inner = (H,) if row["layer"] == "DotProductAttention" else ()
     width = D // H if inner else D
+    scaled = {} if row["scaled"] else {"scaled" if inner else "attention_scale": False}
     scores, summed = ATTENDED[row["values"]]
     queries = VALUES[scores](random, (B, *inner, T, width))
     keys, values = (VALUES[kind](random, (B, *inner, S, width)) for kind in (scores, summed))
     mask = MASKS[row["mask"]](random, B, H, T, S)
     call = {"causal": row["causal"], "need_weights": row["weights"]} | ({} if mask is None else {"mask": mask})
     if inner:
-        return Case("", "DotProductAttention", (0.0,), (queries, keys, values, _lens(row, random, S)), call=call)
+        return Case("", "DotProductAttention", (0.0,), (queries, keys, values, _lens(row, random, S)), scaled, call=call)
     keys = queries if row["same"] in ("all", "queries and keys") else keys
     inputs = (queries, keys, keys if row["same"] in ("all", "keys and values") else values)
-    return Case("", "MultiHeadAttention", (D, D, D, D, H, 0.0, row["bias"]), (*inputs, _lens(row, random, S)), call=call)
+    options = {**scaled, "head_size": row["head size"]}
+    return Case(
+        "", "MultiHeadAttention", (D, D, D, D, H, 0.0, row["bias"]), (*inputs, _lens(row, random, S)), options, call=call
+    )
 
 
 def _softmax(row: Row, random: Random) -> Case:
@@ -110,7 +114,7 @@ def _positions(row: Row, random: Random) -> Case:
 
 def _block(row: Row, random: Random) -> Case:
     B, T = row["rows"], row["T"]
-    names = ("norm_position", "activation", "ffn_bias", "ffn_gated", *NORM)
+    names = ("norm_position", "activation", "ffn_bias", "ffn_gated", "head_size", "attention_scale", *NORM)
     arguments = (D, D, D, D, [D], D, F, row["heads"], 0.0)
     X, options = random.standard_normal((B, T, D)), {name: row[name] for name in names}
     S = T if row["layer"] == "EncoderBlock" else KEYS[row["keys"]](T)
@@ -166,7 +170,7 @@ FAMILIES = (
     _family(
         *("attention", 6, _attention),
         {"layer": ("MultiHeadAttention", "DotProductAttention"), "T": STEPS, "keys": tuple(KEYS), "rows": ROWS, "heads": HEADS},
-        {"bias": FLAG, "causal": FLAG, "weights": FLAG},
+        {"bias": FLAG, "causal": FLAG, "weights": FLAG, "scaled": (True, False), "head size": (None, 3)},
         {"same": ("none", "keys and values", "queries and keys", "all")},  # one array, which a layer may project once
         {"lens": LENS, "mask": tuple(MASKS), "values": tuple(ATTENDED)},
     ),
@@ -188,6 +192,7 @@ FAMILIES = (
         *("block", 3, _block),
         {"layer": ("EncoderBlock", "DecoderBlock"), "norm_position": CHOICES["norm_position"], **NORM},
         {"activation": CHOICES["activation"], "bias": FLAG, "ffn_bias": FLAG, "ffn_gated": FLAG, "training": FLAG},
+        {"head_size": (None, 3), "attention_scale": (True, False)},
         {"compat_decode": CHOICES["compat_decode"], "cross_attention": (True, False), "encoder outputs": (True, False)},
         {"T": STEPS, "keys": ("one more", "one less", "the queries", "17"), "rows": ROWS, "heads": HEADS, "lens": LENS},
     ),

@@ -14,6 +14,7 @@ from .token_models import STEPS, Search
 
 FLAGS = (
     *("norm_affine", "final_norm", "embedding_norm", "embedding_scale", "share_embeddings", "tie_output"),
+    *("attention_scale", "output_scale"),
     *("padding_vector_zero", "encoder_attention_bias", "decoder_attention_bias", "ffn_bias", "ffn_gated"),
     *("output_bias", "pooler"),
 )
@@ -33,6 +34,7 @@ CONFIG: dict[str, tuple[Any, ...]] = {
     "embedding_dropout": (None, 0.0, 0.3),
     "ffn_dropout": (0.0, 0.2),
     "num_hiddens": (8, 12),
+    "head_size": (None, 3),
     "ffn_num_hiddens": (12, 1),
     **{f"{side}_num_heads": (2, 1, 4) for side in ("encoder", "decoder")},
     **{f"{side}_num_layers": (1, 2) for side in ("encoder", "decoder")},
@@ -105,7 +107,7 @@ SEARCH_SWITCHES = (
     *("norm_position", "norm_kind", "activation", "position", "sinusoid_layout", "final_norm", "embedding_norm"),
     *("decoder_num_heads", "decoder_num_layers", "position_offset", "share_embeddings", "output_bias"),
     *("encoder_attention_bias", "decoder_attention_bias", "norm_eps", "norm_affine", "embedding_scale", "ffn_bias"),
-    *("ffn_gated", "encoder_num_heads", "token_types"),
+    *("ffn_gated", "head_size", "attention_scale", "output_scale", "encoder_num_heads", "token_types"),
 )
 SEARCH: dict[str, tuple[Any, ...]] = {
     # The book's decoding repeats itself: with every step at position 0 its hypotheses hold one token.

@@ -33,6 +33,9 @@ CONFIGS = {
     "gated by silu": TransformerConfig(
         **SMALL, norm_kind="rms_norm", norm_position="pre", final_norm=True, activation="silu", ffn_gated=True, ffn_bias=False
     ),
+    "heads of three numbers, not scaled": TransformerConfig(
+        **SMALL, head_size=3, attention_scale=False, norm_position="pre", output_scale=True
+    ),
     "learned positions, tied": TransformerConfig(**SMALL, position="learned", tie_output=True, output_bias=False),
     "shared and tied, padding": TransformerConfig(
         **ONE_TABLE, tie_output=True, padding_vector_zero=True, activation="gelu_tanh", suppress_ids=(1,)
@@ -135,6 +138,7 @@ MODELS = [
     # Rows for more than 2,000 scores in each attention: torch then composes one of few keys, and differentiates it by hand.
     ModelCase("d2l, no dropout, smoothed loss per token", CONFIGS["d2l"], rows=64, dropout=False, loss=SMOOTHED),
     ModelCase("silu, uneven sides, smoothed loss", CONFIGS["silu, uneven sides"], loss=SMOOTHED, every_dtype=True),
+    ModelCase("heads of three numbers, not scaled", CONFIGS["heads of three numbers, not scaled"], every_dtype=True),
     ModelCase("gated by silu", CONFIGS["gated by silu"], every_dtype=True),
     ModelCase("embedding norm, four rates of dropout", CONFIGS["embedding norm"]),
     ModelCase("d2l, one token", CONFIGS["d2l"], rows=1, source_steps=1, target_steps=1),

@@ -101,6 +101,8 @@ def decoder_graph(model: PortedModel) -> GraphBuilder:
     for i, cache in enumerate(caches):
         X = _decoder_block(layers, X, cache, causal, across, i)
     X = layers.norm(X, "decoder.norm") if config.final_norm else X
+    if config.output_scale:
+        X = graph.add("Mul", X, graph.constant(config.num_hiddens**-0.5, np.float32))
     logits = layers.linear(X, "decoder.dense", table if config.tie_output else None)
     graph.output(logits, "logits", np.float32, ["batch", "target_steps", config.target_vocab_size or 0])
     return graph
@@ -112,7 +114,7 @@ def source_mask(graph: GraphBuilder, valid_lens: str, steps: str) -> str:
 
 
 def cache_shape(config: TransformerConfig, steps: str) -> list[str | int]:
-    return ["batch", config.decoder_num_heads, steps, config.num_hiddens // config.decoder_num_heads]
+    return ["batch", config.decoder_num_heads, steps, config.head_width("decoder")]
 
 
 def _cache_inputs(graph: GraphBuilder, config: TransformerConfig, i: int) -> dict[str, str]:

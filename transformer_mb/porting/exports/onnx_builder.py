@@ -109,6 +109,8 @@ CHOICES = {
     "position": ("learned", "sinusoidal"),
     "compat_decode": ("correct", "d2l"),
     "ffn_gated": (False, True),
+    "attention_scale": (False, True),
+    "output_scale": (False, True),
 }
 
 
@@ -119,7 +121,7 @@ class Layers:
     """
 
     def __init__(self, graph: GraphBuilder, config: TransformerConfig):
-        check_holds(config, CHOICES, "ONNX")
+        check_holds(config, {**CHOICES, "head_size": config.head_size}, "ONNX")
         self.graph = graph
         self.config = config
 
@@ -177,14 +179,14 @@ class Layers:
 
     def heads(self, X: str, name: str, num_heads: int) -> str:
         """A projection split into heads: [B, T, D] -> [B, H, T, D/H]."""
-        shape = self.graph.constant([0, 0, num_heads, self.config.num_hiddens // num_heads], np.int64)
+        shape = self.graph.constant([0, 0, num_heads, self.config.head_width(name.split(".")[0])], np.int64)
         return self.graph.add("Transpose", self.graph.add("Reshape", self.linear(X, name), shape), perm=[0, 2, 1, 3])
 
     def attention(self, queries: str, keys: str, values: str, mask: str | None, name: str) -> str:
         """Heads [B, H, T, d], [B, H, S, d] -> [B, T, D]; a query that may attend to nothing gets zeros before W_o."""
-        graph, width = self.graph, self.config.num_hiddens
-        num_heads = self.config.encoder_num_heads if name.startswith("encoder.") else self.config.decoder_num_heads
-        scale = graph.constant(1.0 / math.sqrt(width // num_heads), np.float32)
+        graph, side = self.graph, name.split(".")[0]
+        width = self.config.head_width(side)
+        scale = graph.constant(1.0 / math.sqrt(width) if self.config.attention_scale else 1.0, np.float32)
         scores = graph.add("MatMul", graph.add("Mul", queries, scale), graph.add("Transpose", keys, perm=[0, 1, 3, 2]))
         if mask is not None:
             # The lowest finite number, not -inf: a row without any key would give NaN.
@@ -193,7 +195,10 @@ class Layers:
         if mask is not None:
             weights = graph.add("Where", mask, weights, graph.constant(0.0, np.float32))
         context = graph.add("Transpose", graph.add("MatMul", weights, values), perm=[0, 2, 1, 3])
-        return self.linear(graph.add("Reshape", context, graph.constant([0, 0, width], np.int64)), f"{name}.W_o")
+        return self.linear(
+            graph.add("Reshape", context, graph.constant([0, 0, width * getattr(self.config, f"{side}_num_heads")], np.int64)),
+            f"{name}.W_o",
+        )
 
     def sublayer_input(self, X: str, name: str) -> str:
         return self.norm(X, f"{name}.ln") if self.config.norm_position == "pre" else X
