@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .config_checks import CHOICES as CHOICES
+from .config_checks import check_buckets as check_buckets
 from .config_checks import check_choice as check_choice
 from .config_checks import check_count as check_count
 from .config_checks import check_heads as check_heads
@@ -52,6 +53,8 @@ class TransformerConfig:
             target embedding table.
         output_scale: what the output projection reads is divided by sqrt(D) (T5 1.0).
         padding_vector_zero: the pad row of the tables is zero and gets no gradient.
+        position: ``relative`` adds no vectors, but to the scores of self-attention a number for each head and distance (T5).
+        relative_buckets, relative_max_distance: see ``positions.relative_buckets``.
         sinusoid_layout: see ``positions.sinusoid_table``. position_offset: number of the first position (RoBERTa starts at 2).
         token_types: rows of the encoder's token-type table, 0 for none. pooler: BERT's tanh layer
             over the first position, for architecture ``encoder``.
@@ -91,6 +94,8 @@ class TransformerConfig:
     padding_vector_zero: bool = False
     position: str = "sinusoidal"
     sinusoid_layout: str = "interleaved"
+    relative_buckets: int = 32
+    relative_max_distance: int = 128
     position_offset: int = 0
     encoder_attention_bias: bool = False
     decoder_attention_bias: bool = False
@@ -173,6 +178,7 @@ def _check_values(config: TransformerConfig) -> None:
     for name in CHOICES:
         if hasattr(config, name):
             check_choice(name, getattr(config, name))
+    check_sizes(relative_buckets=config.relative_buckets, relative_max_distance=config.relative_max_distance)
     for name in (
         "num_hiddens",
         "ffn_num_hiddens",
@@ -209,6 +215,8 @@ def _check_combinations(config: TransformerConfig) -> None:
         raise ConfigError(
             f"max_len + position_offset must be at most {LONGEST_TABLE} for sinusoidal positions, got {positions}."
         )
+    if config.position == "relative":
+        _check_relative(config, positions)
     if config.share_embeddings and config.source_vocab_size != config.target_vocab_size:
         raise ConfigError(
             "share_embeddings needs an encoder and a decoder with equal vocabulary sizes, got "
@@ -225,6 +233,18 @@ def _check_combinations(config: TransformerConfig) -> None:
     if config.norm_kind == "std_norm" and config.num_hiddens < 2:
         raise ConfigError("std_norm needs num_hiddens of at least 2: one number has no unbiased deviation.")
     _check_ids(config)
+
+
+def _check_relative(config: TransformerConfig, positions: int) -> None:
+    check_buckets(config.relative_buckets, config.relative_max_distance)
+    if positions > LONGEST_TABLE:
+        raise ConfigError(f"max_len must be at most {LONGEST_TABLE} for relative positions, got {config.max_len}.")
+    if config.position_offset:
+        raise ConfigError(
+            f"position_offset must be 0 for relative positions, of which differences alone count, got {config.position_offset}."
+        )
+    if config.compat_decode != "correct":
+        raise ConfigError(f"compat_decode must be correct for relative positions, got {config.compat_decode}.")
 
 
 def _check_ids(config: TransformerConfig) -> None:

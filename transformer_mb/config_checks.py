@@ -14,7 +14,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "norm_position": ("post", "pre"),
     "norm_kind": ("layer_norm", "std_norm", "rms_norm"),
     "activation": ("relu", "gelu", "gelu_tanh", "silu"),
-    "position": ("sinusoidal", "learned"),
+    "position": ("sinusoidal", "learned", "relative"),
     "sinusoid_layout": ("interleaved", "halves", "fairseq"),
     "compat_decode": ("correct", "d2l"),
     "normalization": ("steps", "tokens"),  # of the loss
@@ -92,3 +92,12 @@ def check_heads(
     if present and num_hiddens % num_heads:
         raise ConfigError(f"num_hiddens must be divisible by {name}, but {num_hiddens} is not divisible by {num_heads}.")
     return num_hiddens // num_heads
+
+
+def check_buckets(buckets: int, max_distance: int) -> None:
+    """Refuse buckets too few to tell the sides apart, or a longest distance that comes before they grow."""
+    check_sizes(relative_buckets=buckets, relative_max_distance=max_distance)
+    if buckets < 4:
+        raise ConfigError(f"relative_buckets must be at least 4, got {buckets}.")
+    if max_distance <= buckets // 2:
+        raise ConfigError(f"relative_max_distance must be above relative_buckets / 2 = {buckets // 2}, got {max_distance}.")

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict
 
-from .config import CHOICES, TransformerConfig, check_choice, check_count, check_rate
+from .config import CHOICES, TransformerConfig, check_buckets, check_choice, check_count, check_rate
 from .errors import ConfigError
 
 
@@ -20,6 +20,7 @@ class AttentionOptions(TypedDict, total=False):
     mask: Any
     causal: bool
     need_weights: bool
+    bias: Any
 
 
 class NormOptions(TypedDict, total=False):
@@ -71,14 +72,21 @@ class EmbeddingOptions(NormOptions, total=False):
     padding_id: int | None
 
 
-class EncoderOptions(EmbeddingOptions, BlockOptions, total=False):
+class RelativeOptions(TypedDict, total=False):
+    """The numbers of ``position="relative"``; see ``positions.relative_buckets``."""
+
+    relative_buckets: int
+    relative_max_distance: int
+
+
+class EncoderOptions(EmbeddingOptions, BlockOptions, RelativeOptions, total=False):
     """TransformerEncoder's. ``token_types``: rows of the token-type table, 0 for none."""
 
     token_types: int
     final_norm: bool
 
 
-class DecoderOptions(EmbeddingOptions, DecoderBlockOptions, total=False):
+class DecoderOptions(EmbeddingOptions, DecoderBlockOptions, RelativeOptions, total=False):
     """TransformerDecoder's."""
 
     final_norm: bool
@@ -156,6 +164,12 @@ class Chosen:
     def heads(self) -> dict[str, Any]:
         """The options of MultiHeadAttention."""
         return self.of(HeadOptions)
+
+    @property
+    def relative(self) -> dict[str, Any]:
+        """The arguments of RelativeBias that are options."""
+        check_buckets(self.relative_buckets, self.relative_max_distance)
+        return {"max_len": self.max_len, "buckets": self.relative_buckets, "max_distance": self.relative_max_distance}
 
     @property
     def ffn(self) -> dict[str, Any]:

@@ -63,6 +63,8 @@ def _front_end(side: str, config: TransformerConfig, vocab_size: int | None) -> 
     if config.position == "learned":
         rows = config.max_len + config.position_offset
         shapes[f"{side}.pos_embedding.weight"] = (rows, config.num_hiddens)
+    if config.position == "relative":
+        shapes[f"{side}.relative_bias.weight"] = (config.relative_buckets, getattr(config, f"{side}_num_heads"))
     if config.token_types and side == "encoder":
         shapes[f"{side}.type_embedding.weight"] = (config.token_types, config.num_hiddens)
     if config.embedding_norm:

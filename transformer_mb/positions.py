@@ -1,6 +1,9 @@
-"""Sinusoidal position vectors (Vaswani et al. 2017, section 3.5)."""
+"""Sinusoidal position vectors (Vaswani et al. 2017, section 3.5), and buckets of distances (Raffel et al. 2020)."""
 
 from __future__ import annotations
+
+import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -27,4 +30,31 @@ def sinusoid_table(num_positions: int, num_hiddens: int, layout: str = "interlea
     sines, cosines = (slice(0, None, 2), slice(1, None, 2)) if layout == "interleaved" else (slice(half), slice(half, None))
     table[:, sines] = np.sin(angles)
     table[:, cosines] = np.cos(angles)
+    return table
+
+
+@lru_cache(maxsize=16)
+def relative_buckets(max_len: int, buckets: int, max_distance: int, bidirectional: bool) -> np.ndarray:
+    """[2 max_len + 1] int64, read only: T5's bucket of each distance from -max_len to max_len, which is a key's place less a
+    query's.
+
+    ``bidirectional`` gives half of the buckets to keys that come later; else all of these are in bucket 0. Of those for one
+    side half hold one distance each, and the others hold more and more, up to ``max_distance``, from where on all are alike
+    (Raffel et al. 2020, section 2.1). Logarithms are of float32, as in the published models, which are trained with what that
+    rounds to.
+    """
+    distances = np.arange(-max_len, max_len + 1)
+    later = np.zeros_like(distances)
+    if bidirectional:
+        buckets //= 2
+        later = (distances > 0) * buckets
+        apart = np.abs(distances)
+    else:
+        apart = -np.minimum(distances, 0)
+    exact = buckets // 2
+    rate, growing = np.float32(math.log(max_distance / exact)), np.float32(buckets - exact)
+    logarithms = np.log(np.maximum(apart, 1).astype(np.float32) / np.float32(exact))
+    far = np.minimum(exact + (logarithms / rate * growing).astype(np.int64), buckets - 1)
+    table = later + np.where(apart < exact, apart, far)
+    table.flags.writeable = False
     return table

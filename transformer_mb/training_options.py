@@ -52,6 +52,8 @@ class ModelOptions(TypedDict, total=False):
     padding_vector_zero: Annotated[bool, "the padding's embedding is zero and stays so"]
     position: Annotated[str, f"{one_of('position')} positions"]
     sinusoid_layout: Annotated[str, f"{one_of('sinusoid_layout')}: where the cosines stand"]
+    relative_buckets: Annotated[int, "of relative positions: how many distances are told apart, at least 4"]
+    relative_max_distance: Annotated[int, "of relative positions: from this distance on all are alike"]
     position_offset: Annotated[int, "the number of the first position"]
     encoder_attention_bias: Annotated[bool, "biases in the encoder's attention"]
     decoder_attention_bias: Annotated[bool, "biases in the decoder's attention"]

@@ -122,6 +122,7 @@ class DotProductAttention(Called, nnx.Module):
         mask: Array | None = None,
         causal: bool = False,
         need_weights: bool = False,
+        bias: Array | None = None,
     ) -> Array:
         check_attention(queries, keys, values)
         floats("queries", queries)
@@ -129,6 +130,7 @@ class DotProductAttention(Called, nnx.Module):
         floats("values", values, queries, "queries")
         allowed = _allowed((*queries.shape[:-1], keys.shape[-2]), queries, valid_lens, mask, causal)
         scores = _scores(queries, keys) * self._factor(queries.shape[-1])
+        scores = scores if bias is None else scores + bias
         weights = _softmax_where(scores, allowed).astype(values.dtype)
         if need_weights or self.attention_weights is not None:
             # Assigned only when it changes: under jax.grad or jax.jit a module from outside must not be.

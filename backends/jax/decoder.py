@@ -17,7 +17,7 @@ from transformer_mb.layer_options import Chosen, DecoderBlockOptions, DecoderOpt
 
 from .attention import MultiHeadAttention
 from .cache import BlockCache, KeyValueCache
-from .embedding import SequenceEmbedding
+from .embedding import RelativeBias, SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .given import features
 from .linear import Linear
@@ -58,7 +58,14 @@ class DecoderBlock(Called, nnx.Module):
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn, **created)
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
 
-    def __call__(self, X: Array, state: list[Any], *, need_weights: bool = False) -> tuple[Array, list[Any]]:
+    def __call__(
+        self,
+        X: Array,
+        state: list[Any],
+        *,
+        need_weights: bool = False,
+        bias: Array | None = None,
+    ) -> tuple[Array, list[Any]]:
         features("X", X, getattr(self.attention1, "W_q", None))
         check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
@@ -70,7 +77,7 @@ class DecoderBlock(Called, nnx.Module):
         # A compiled loop's buffers are longer than the sequence so far; a mask of the cache is causal by itself.
         mask = own.visible(X.shape[1], causal)
         causal = causal and mask is None
-        Y = self.attention1(Y, own.keys, own.values, mask=mask, causal=causal, need_weights=need_weights)
+        Y = self.attention1(Y, own.keys, own.values, mask=mask, causal=causal, need_weights=need_weights, bias=bias)
         X = self.addnorm1(X, Y)
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
@@ -115,6 +122,8 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         block_options = {**chosen.of(DecoderBlockOptions), **created}
         self.blks = nnx.List([DecoderBlock(*sizes, dropout, i, use_bias, **block_options) for i in range(num_layers)])
         self.output_scale = num_hiddens**-0.5 if chosen.output_scale else 1.0
+        relative = chosen.position == "relative"
+        self.relative_bias = RelativeBias(num_heads, False, **chosen.relative, **created) if relative else None
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm, **created) if chosen.final_norm else None
         self.dense: Any = Linear(num_hiddens, vocab_size, use_bias=chosen.output_bias, **created)
 
@@ -137,7 +146,11 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         # The book's predictor feeds one token at a time, each at position 0.
         offset = 0 if self.compat_decode == "d2l" and self.deterministic else own.length
         X = self.embed(X, offset, left_padding=own.left_padding)
+        bias = None
+        if self.relative_bias is not None:
+            T = X.shape[1]
+            bias = self.relative_bias.scores(T, own.max_steps if own._traced else int(own.length) + T, own.length)
         for block in self.blks:
-            X, state = block(X, state, need_weights=need_weights)
+            X, state = block(X, state, need_weights=need_weights, bias=bias)
         X = X if self.norm is None else self.norm(X)
         return self.dense(X if self.output_scale == 1.0 else X * self.output_scale), state

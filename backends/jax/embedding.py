@@ -17,7 +17,7 @@ from transformer_mb.config import check_choice, check_sizes, check_table
 from transformer_mb.errors import ShapeError
 from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import Chosen, EmbeddingOptions
-from transformer_mb.positions import sinusoid_table
+from transformer_mb.positions import relative_buckets, sinusoid_table
 
 from .dropout import Dropout
 from .given import floats, look_up, token_ids
@@ -104,6 +104,30 @@ class _Embed(nnx.Embed):
         return _taken(table, inputs) if table.dtype.itemsize == 2 else super().__call__(inputs)
 
 
+class RelativeBias(_Embed):
+    """[buckets, H]: what is added to the scores of self-attention, by head and distance; all blocks of a side share it."""
+
+    def __init__(
+        self,
+        num_heads: int,
+        bidirectional: bool,
+        *,
+        max_len: int,
+        buckets: int,
+        max_distance: int,
+        param_dtype: Any = jnp.float32,
+        rngs: nnx.Rngs | None = None,
+    ):
+        super().__init__(buckets, num_heads, param_dtype=param_dtype, rngs=rngs or nnx.Rngs(0))
+        self.max_len, self.settings = max_len, (max_len, buckets, max_distance, bidirectional)
+
+    def scores(self, T: Any, S: Any, first: Any = 0) -> Array:
+        """[1, H, T, S] of T queries, of which the first is step ``first``, and the keys of the first S steps."""
+        distances = jnp.arange(S) - (first + jnp.arange(T))[:, None]
+        ids = jnp.take(jnp.asarray(relative_buckets(*self.settings)), distances + self.max_len, mode="clip")
+        return self(ids).transpose(2, 0, 1)[None]
+
+
 class SequenceEmbedding(Called, nnx.Module):
     """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
@@ -132,9 +156,9 @@ class SequenceEmbedding(Called, nnx.Module):
             # The pad row is zero and learns nothing; nnx.Embed has no padding_idx.
             self.embedding.embedding[chosen.padding_id] = 0.0
         self.pos_embedding = _Embed(rows, num_hiddens, **created) if chosen.position == "learned" else None
-        self.pos_encoding = (
-            None if chosen.position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
-        )
+        self.pos_encoding = None
+        if chosen.position == "sinusoidal":
+            self.pos_encoding = PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         self.type_embedding = _Embed(token_types, num_hiddens, **created) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm, **created) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout, rngs=rngs)
@@ -151,11 +175,11 @@ class SequenceEmbedding(Called, nnx.Module):
         if self.padding_id is not None:
             X = jnp.where((tokens == self.padding_id)[..., None], jax.lax.stop_gradient(X), X)
         X = X * self.scale
-        if self.pos_embedding is None:
+        if self.pos_encoding is not None:
             X = self.pos_encoding(X, start)
-        elif left_padding is None:
+        elif self.pos_embedding is not None and left_padding is None:
             X = X + broadcast(_rows(self.pos_embedding.embedding[...], start, T, X.dtype), X)
-        else:
+        elif self.pos_embedding is not None:
             X = X + self.pos_embedding(_places(start, T))
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None, X)

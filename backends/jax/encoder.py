@@ -15,7 +15,7 @@ from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
 from .attention import MultiHeadAttention, length_mask
-from .embedding import SequenceEmbedding
+from .embedding import RelativeBias, SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .given import features
 from .normalization import AddNorm, LayerNorm
@@ -57,11 +57,17 @@ class EncoderBlock(Called, nnx.Module):
         self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
 
     def __call__(
-        self, X: Array, valid_lens: Array | None = None, *, mask: Array | None = None, need_weights: bool = False
+        self,
+        X: Array,
+        valid_lens: Array | None = None,
+        *,
+        mask: Array | None = None,
+        need_weights: bool = False,
+        bias: Array | None = None,
     ) -> Array:
         features("X", X, getattr(self.attention, "W_q", None))
         Y = self.addnorm1.sublayer_input(X)
-        X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights))
+        X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights, bias=bias))
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))
 
 
@@ -93,6 +99,8 @@ class TransformerEncoder(WeightsOfEncoder, SequenceEmbedding):
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
         block_options = {**chosen.of(BlockOptions), **created}
         self.blks = nnx.List([EncoderBlock(*sizes, dropout, use_bias, **block_options) for _ in range(num_layers)])
+        relative = chosen.position == "relative"
+        self.relative_bias = RelativeBias(num_heads, True, **chosen.relative, **created) if relative else None
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm, **created) if chosen.final_norm else None
 
     def __call__(
@@ -107,6 +115,7 @@ class TransformerEncoder(WeightsOfEncoder, SequenceEmbedding):
         B, S, _ = X.shape
         # One mask for all blocks.
         mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X)
+        bias = None if self.relative_bias is None else self.relative_bias.scores(S, S)
         for block in self.blks:
-            X = block(X, mask=mask, need_weights=need_weights)
+            X = block(X, mask=mask, need_weights=need_weights, bias=bias)
         return X if self.norm is None else self.norm(X)

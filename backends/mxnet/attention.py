@@ -138,6 +138,7 @@ class DotProductAttention(Block):
         mask: mnp.ndarray | None = None,
         causal: bool = False,
         need_weights: bool = False,
+        bias: mnp.ndarray | None = None,
     ) -> mnp.ndarray:
         check_attention(queries, keys, values)
         floats("queries", queries)
@@ -146,6 +147,8 @@ class DotProductAttention(Block):
         scores_shape = (*queries.shape[:-1], keys.shape[-2])
         allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
         scores = npx.batch_dot(queries * self._factor(queries.shape[-1]), keys, transpose_b=True)
+        if bias is not None:
+            scores = scores + (mnp.broadcast_to(bias, scores.shape) if autograd.is_recording() else bias)
         weights = _softmax_where(scores, allowed)
         self.attention_weights = weights if need_weights else None
         return npx.batch_dot(self.dropout(weights), values)

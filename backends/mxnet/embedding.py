@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Unpack
 
+import mxnet as mx
+import numpy as np
 from mxnet import autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
@@ -12,7 +15,7 @@ from mxnet.gluon import nn
 from transformer_mb.checks import check_features, check_positions, check_types
 from transformer_mb.config import check_choice, check_sizes, check_table
 from transformer_mb.layer_options import Chosen, EmbeddingOptions
-from transformer_mb.positions import sinusoid_table
+from transformer_mb.positions import relative_buckets, sinusoid_table
 
 from .dropout import Dropout
 from .given import as_int64, floats, look_up, token_ids
@@ -56,6 +59,27 @@ class PositionalEncoding(Block):
         return self.dropout(X + P)
 
 
+@lru_cache(maxsize=256)
+def _ids(T: int, S: int, first: int, settings: tuple[int, int, int, bool], context: mx.Context) -> mnp.ndarray:
+    """Kept, since what ``shortcuts.tape`` compiles reads the same arrays each time."""
+    distances = np.arange(S) - (first + np.arange(T))[:, None]
+    with autograd.pause():
+        return mnp.array(relative_buckets(*settings)[distances + settings[0]], dtype="int64", ctx=context)
+
+
+class RelativeBias(nn.Embedding):
+    """[buckets, H]: what is added to the scores of self-attention, by head and distance; all blocks of a side share it."""
+
+    def __init__(self, num_heads: int, bidirectional: bool, *, max_len: int, buckets: int, max_distance: int):
+        super().__init__(buckets, num_heads)
+        self.settings = (max_len, buckets, max_distance, bidirectional)
+
+    def scores(self, T: int, S: int, first: int = 0) -> mnp.ndarray:
+        """[1, H, T, S] of T queries, of which the first is step ``first``, and the keys of the first S steps."""
+        ids = _ids(T, S, first, self.settings, self.weight.list_ctx()[0])
+        return mnp.expand_dims(mnp.transpose(self(ids), (2, 0, 1)), axis=0)
+
+
 class SequenceEmbedding(Block):
     """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
@@ -78,9 +102,9 @@ class SequenceEmbedding(Block):
         rows = chosen.max_len + chosen.position_offset
         self.embedding = nn.Embedding(vocab_size, num_hiddens)
         self.pos_embedding = nn.Embedding(rows, num_hiddens) if chosen.position == "learned" else None
-        self.pos_encoding = (
-            None if chosen.position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
-        )
+        self.pos_encoding = None
+        if chosen.position == "sinusoidal":
+            self.pos_encoding = PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         self.type_embedding = nn.Embedding(token_types, num_hiddens) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout)
@@ -105,8 +129,10 @@ class SequenceEmbedding(Block):
                 held = X * padding
             X = X * (1.0 - padding) + held
         X = X * self.scale
-        table = self.pos_embedding
-        X = self.pos_encoding(X, start) if table is None else X + _rows(table.weight.data(), start, T)
+        if self.pos_encoding is not None:
+            X = self.pos_encoding(X, start)
+        elif self.pos_embedding is not None:
+            X = X + _rows(self.pos_embedding.weight.data(), start, T)
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None, X)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)

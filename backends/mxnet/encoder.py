@@ -13,7 +13,7 @@ from transformer_mb.config import check_sizes
 from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
 from .attention import MultiHeadAttention, length_mask
-from .embedding import SequenceEmbedding
+from .embedding import RelativeBias, SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .given import features
 from .normalization import AddNorm, LayerNorm
@@ -51,10 +51,11 @@ class EncoderBlock(Block):
         *,
         mask: mnp.ndarray | None = None,
         need_weights: bool = False,
+        bias: mnp.ndarray | None = None,
     ) -> mnp.ndarray:
         features("X", X, getattr(self.attention, "W_q", None))
         Y = self.addnorm1.sublayer_input(X)
-        X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights))
+        X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights, bias=bias))
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))
 
 
@@ -83,6 +84,8 @@ class TransformerEncoder(WeightsOfEncoder, SequenceEmbedding):
         self.blks = nn.Sequential()
         for _ in range(num_layers):
             self.blks.add(EncoderBlock(*sizes, dropout, use_bias, **chosen.of(BlockOptions)))
+        relative = chosen.position == "relative"
+        self.relative_bias = RelativeBias(num_heads, True, **chosen.relative) if relative else None
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
 
     def forward(
@@ -97,6 +100,7 @@ class TransformerEncoder(WeightsOfEncoder, SequenceEmbedding):
         B, S, _ = X.shape
         # One mask for all blocks.
         mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X)
+        bias = None if self.relative_bias is None else self.relative_bias.scores(S, S)
         for block in self.blks:
-            X = block(X, mask=mask, need_weights=need_weights)
+            X = block(X, mask=mask, need_weights=need_weights, bias=bias)
         return X if self.norm is None else self.norm(X)

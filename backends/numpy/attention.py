@@ -94,6 +94,7 @@ class DotProductAttention(Layer):
         self.dropout = Dropout(dropout)
         self.scaled = scaled
         self.attention_weights: np.ndarray | None = None
+        self.bias_gradient: np.ndarray | None = None
 
     def _factor(self, width: int) -> float:
         """Return what the products of queries and keys are multiplied by."""
@@ -109,6 +110,7 @@ class DotProductAttention(Layer):
         mask: np.ndarray | None = None,
         causal: bool = False,
         need_weights: bool = False,
+        bias: np.ndarray | None = None,
     ) -> np.ndarray:
         check_attention(queries, keys, values)
         floats("queries", queries)
@@ -116,10 +118,12 @@ class DotProductAttention(Layer):
         floats("values", values, queries, "queries")
         scores = product(queries, keys.swapaxes(-2, -1))
         scores *= self._factor(queries.shape[-1])
+        if bias is not None:
+            scores += bias
         weights = _softmax_where(scores, _allowed(scores.shape, scores, valid_lens, mask, causal))
         self.attention_weights = weights if need_weights else None
         dropped = self.dropout(weights)
-        self.remember(queries, keys, values, weights, dropped)
+        self.remember(queries, keys, values, weights, dropped, bias is not None)
         if queries.ndim == 3:
             return product(dropped, values)
         # Steps before heads in memory, so that transpose_output moves nothing.
@@ -128,10 +132,11 @@ class DotProductAttention(Layer):
         return product(dropped, values, out=output)
 
     def backward(self, gradient: np.ndarray, out: Sequence[np.ndarray | None] = (None, None, None)) -> tuple[np.ndarray, ...]:
-        """``out``: where to put the gradients of queries, keys and values."""
-        queries, keys, values, weights, dropped = self.recall()
+        """``out``: where to put the gradients of queries, keys and values. That of a bias stays in ``bias_gradient``."""
+        queries, keys, values, weights, dropped, biased = self.recall()
         d_values = product(dropped.swapaxes(-2, -1), gradient, out=out[2])
         d_scores = softmax_backward(weights, self.dropout.backward(product(gradient, values.swapaxes(-2, -1))))
+        self.bias_gradient = d_scores.sum(axis=0, keepdims=True) if biased else None
         d_scores *= self._factor(queries.shape[-1])
         d_queries = product(d_scores, keys, out=out[0])
         d_keys = product(d_scores.swapaxes(-2, -1), queries, out=out[1])

@@ -14,7 +14,7 @@ from transformer_mb.layer_options import AttentionOptions, Chosen, DecoderBlockO
 
 from .attention import MultiHeadAttention, length_mask
 from .cache import BlockCache, KeyValueCache
-from .embedding import SequenceEmbedding
+from .embedding import RelativeBias, SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .framework import Layer, Linear, Sequential
 from .given import features
@@ -49,7 +49,14 @@ class DecoderBlock(Layer):
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn)
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm)
 
-    def forward(self, X: np.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[np.ndarray, list[Any]]:
+    def forward(
+        self,
+        X: np.ndarray,
+        state: list[Any],
+        *,
+        need_weights: bool = False,
+        bias: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, list[Any]]:
         features("X", X, getattr(self.attention1, "W_q", None))
         check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
@@ -59,7 +66,7 @@ class DecoderBlock(Layer):
         Y = self.addnorm1.sublayer_input(X)
         queries, keys, values = self.attention1._project(Y)
         own = own.append(keys, values)
-        options = AttentionOptions(mask=own.mask, causal=causal, need_weights=need_weights)
+        options = AttentionOptions(mask=own.mask, causal=causal, need_weights=need_weights, bias=bias)
         Y = self.attention1._attend_projected(queries, own.keys, own.values, None, **options)
         X = self.addnorm1(X, Y)
         crossing = self.attention2 is not None and enc_outputs is not None
@@ -126,6 +133,8 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         for i in range(num_layers):
             self.blks.add_module(f"block{i}", DecoderBlock(*sizes, dropout, i, use_bias, **block_options))
         self.output_scale = num_hiddens**-0.5 if chosen.output_scale else 1.0
+        relative = chosen.position == "relative"
+        self.relative_bias = RelativeBias(num_heads, False, **chosen.relative) if relative else None
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
         self.dense = Linear(num_hiddens, vocab_size, bias=chosen.output_bias)
 
@@ -153,8 +162,12 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         # The book's predictor feeds one token at a time, each at position 0.
         offset = 0 if self.compat_decode == "d2l" and not self.training else own.length
         X = self.embed(X, offset, left_padding=own.left_padding)
+        bias = None
+        if self.relative_bias is not None:
+            T = X.shape[1]
+            bias = self.relative_bias.scores(T, own.length + T, own.length)
         for block in self.blks:
-            X, state = block(X, state, need_weights=need_weights)
+            X, state = block(X, state, need_weights=need_weights, bias=bias)
         X = X if self.norm is None else self.norm(X)
         return X if self.output_scale == 1.0 else X * self.output_scale, state
 
@@ -166,5 +179,7 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         for block in reversed(self.blks):
             gradient, part = block.backward(gradient)
             d_enc_outputs = part if d_enc_outputs is None else d_enc_outputs + part
+        if self.relative_bias is not None:
+            self.relative_bias.scores_backward(sum(block.attention1.attention.bias_gradient for block in self.blks))
         self.embed_backward(gradient)
         return d_enc_outputs

@@ -10,7 +10,7 @@ import numpy as np
 from transformer_mb.checks import check_features, check_positions, check_types
 from transformer_mb.config import check_choice, check_sizes, check_table
 from transformer_mb.layer_options import Chosen, EmbeddingOptions
-from transformer_mb.positions import sinusoid_table
+from transformer_mb.positions import relative_buckets, sinusoid_table
 
 from .dropout import Dropout
 from .framework import Embedding, Layer
@@ -52,6 +52,23 @@ class PositionalEncoding(Layer):
         return self.dropout.backward(gradient)
 
 
+class RelativeBias(Embedding):
+    """[buckets, H]: what is added to the scores of self-attention, by head and distance; all blocks of a side share it."""
+
+    def __init__(self, num_heads: int, bidirectional: bool, *, max_len: int, buckets: int, max_distance: int):
+        super().__init__(buckets, num_heads)
+        self.max_len = max_len
+        self.buckets = relative_buckets(max_len, buckets, max_distance, bidirectional)
+
+    def scores(self, T: int, S: int, first: int = 0) -> np.ndarray:
+        """[1, H, T, S] of T queries, of which the first is step ``first``, and the keys of the first S steps."""
+        distances = np.arange(S) - (first + np.arange(T))[:, None]
+        return self(self.buckets[distances + self.max_len]).transpose(2, 0, 1)[None]
+
+    def scores_backward(self, gradient: np.ndarray) -> None:
+        self.backward(np.ascontiguousarray(gradient[0].transpose(1, 2, 0)))
+
+
 class SequenceEmbedding(Layer):
     """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
@@ -72,9 +89,9 @@ class SequenceEmbedding(Layer):
         rows = chosen.max_len + chosen.position_offset
         self.embedding = Embedding(vocab_size, num_hiddens, chosen.padding_id)
         self.pos_embedding = Embedding(rows, num_hiddens) if chosen.position == "learned" else None
-        self.pos_encoding = (
-            None if chosen.position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
-        )
+        self.pos_encoding = None
+        if chosen.position == "sinusoidal":
+            self.pos_encoding = PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         self.type_embedding = Embedding(token_types, num_hiddens) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout)
@@ -93,8 +110,10 @@ class SequenceEmbedding(Layer):
         start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = look_up(name, self.embedding, tokens)
         X *= self.scale
-        table = self.pos_embedding
-        X = self.pos_encoding(X, start) if table is None else X + _rows(table.weight.value, start, T)
+        if self.pos_encoding is not None:
+            X = self.pos_encoding(X, start)
+        elif self.pos_embedding is not None:
+            X = X + _rows(self.pos_embedding.weight.value, start, T)
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None, None)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)
@@ -114,8 +133,8 @@ class SequenceEmbedding(Layer):
             gradient = self.embedding_norm.backward(gradient)
         if self.type_embedding is not None:
             self.type_embedding.backward(gradient)
-        if self.pos_embedding is None:
+        if self.pos_encoding is not None:
             gradient = self.pos_encoding.backward(gradient)
-        else:
+        elif self.pos_embedding is not None:
             self.pos_embedding.weight.accumulate(gradient.sum(axis=0), slice(start, start + T))
         self.embedding.backward(gradient * self.scale)

@@ -12,7 +12,7 @@ from transformer_mb.config import check_sizes
 from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
 from .attention import MultiHeadAttention, length_mask
-from .embedding import SequenceEmbedding
+from .embedding import RelativeBias, SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .framework import Layer, Sequential
 from .given import features
@@ -43,11 +43,17 @@ class EncoderBlock(Layer):
         self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm)
 
     def forward(
-        self, X: np.ndarray, valid_lens: np.ndarray | None = None, *, mask: np.ndarray | None = None, need_weights: bool = False
+        self,
+        X: np.ndarray,
+        valid_lens: np.ndarray | None = None,
+        *,
+        mask: np.ndarray | None = None,
+        need_weights: bool = False,
+        bias: np.ndarray | None = None,
     ) -> np.ndarray:
         features("X", X, getattr(self.attention, "W_q", None))
         Y = self.addnorm1.sublayer_input(X)
-        X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights))
+        X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights, bias=bias))
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:
@@ -81,6 +87,8 @@ class TransformerEncoder(WeightsOfEncoder, SequenceEmbedding):
         self.blks = Sequential()
         for i in range(num_layers):
             self.blks.add_module(f"block{i}", EncoderBlock(*sizes, dropout, use_bias, **chosen.of(BlockOptions)))
+        relative = chosen.position == "relative"
+        self.relative_bias = RelativeBias(num_heads, True, **chosen.relative) if relative else None
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
 
     def forward(
@@ -95,12 +103,15 @@ class TransformerEncoder(WeightsOfEncoder, SequenceEmbedding):
         B, S, _ = X.shape
         # One mask for all blocks.
         mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X)
+        bias = None if self.relative_bias is None else self.relative_bias.scores(S, S)
         for block in self.blks:
-            X = block(X, mask=mask, need_weights=need_weights)
+            X = block(X, mask=mask, need_weights=need_weights, bias=bias)
         return X if self.norm is None else self.norm(X)
 
     def backward(self, gradient: np.ndarray) -> None:
         gradient = gradient if self.norm is None else self.norm.backward(gradient)
         for block in reversed(self.blks):
             gradient = block.backward(gradient)
+        if self.relative_bias is not None:
+            self.relative_bias.scores_backward(sum(block.attention.attention.bias_gradient for block in self.blks))
         self.embed_backward(gradient)

@@ -100,6 +100,7 @@ class DotProductAttention(Called, nn.Layer):
         mask: Tensor | None = None,
         causal: bool = False,
         need_weights: bool = False,
+        bias: Tensor | None = None,
     ) -> Tensor:
         known_sizes("queries", queries)
         known_sizes("keys", keys)
@@ -108,6 +109,7 @@ class DotProductAttention(Called, nn.Layer):
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
         scores = paddle.matmul(queries * self._factor(queries.shape[-1]), keys, transpose_y=True)
+        scores = scores if bias is None else scores + bias
         weights = _softmax_where(scores, _allowed(scores.shape, scores, valid_lens, mask, causal))
         self.attention_weights = weights if need_weights else None
         return paddle.matmul(self.dropout(weights), values)

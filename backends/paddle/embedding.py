@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Unpack
 
+import numpy as np
 import paddle
 from paddle import Tensor, nn
 from paddle.nn import functional as F
@@ -13,7 +14,7 @@ from transformer_mb.checks import check_features, check_positions, check_types
 from transformer_mb.config import check_choice, check_sizes, check_table
 from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import Chosen, EmbeddingOptions
-from transformer_mb.positions import sinusoid_table
+from transformer_mb.positions import relative_buckets, sinusoid_table
 
 from .dropout import Dropout
 from .given import floats, known_sizes, look_up, token_ids
@@ -70,6 +71,21 @@ class PositionalEncoding(Called, nn.Layer):
             self.table = (paddle.to_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout), X.dtype, X.place),)
 
 
+class RelativeBias(nn.Embedding):
+    """[buckets, H]: what is added to the scores of self-attention, by head and distance; all blocks of a side share it."""
+
+    def __init__(self, num_heads: int, bidirectional: bool, *, max_len: int, buckets: int, max_distance: int):
+        super().__init__(buckets, num_heads)
+        self.max_len = max_len
+        self.buckets = relative_buckets(max_len, buckets, max_distance, bidirectional)
+
+    def scores(self, T: int, S: int, first: int = 0) -> Tensor:
+        """[1, H, T, S] of T queries, of which the first is step ``first``, and the keys of the first S steps."""
+        distances = np.arange(S) - (first + np.arange(T))[:, None]
+        ids = paddle.to_tensor(self.buckets[distances + self.max_len])
+        return self(ids).transpose([2, 0, 1]).unsqueeze(0)
+
+
 class SequenceEmbedding(Called, nn.Layer):
     """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
@@ -92,9 +108,9 @@ class SequenceEmbedding(Called, nn.Layer):
         rows = chosen.max_len + chosen.position_offset
         self.embedding = nn.Embedding(vocab_size, num_hiddens)
         self.pos_embedding = nn.Embedding(rows, num_hiddens) if chosen.position == "learned" else None
-        self.pos_encoding = (
-            None if chosen.position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
-        )
+        self.pos_encoding = None
+        if chosen.position == "sinusoidal":
+            self.pos_encoding = PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         self.type_embedding = nn.Embedding(token_types, num_hiddens) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout)
@@ -111,8 +127,10 @@ class SequenceEmbedding(Called, nn.Layer):
             X = look_up(name, without_row(self.embedding.weight, self.padding_id), tokens) * self.scale
         else:
             X = self.embedding(tokens) * self.scale
-        table = self.pos_embedding
-        X = self.pos_encoding(X, start) if table is None else X + _rows(table.weight, start, T)
+        if self.pos_encoding is not None:
+            X = self.pos_encoding(X, start)
+        elif self.pos_embedding is not None:
+            X = X + _rows(self.pos_embedding.weight, start, T)
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None, X)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)

@@ -121,6 +121,7 @@ class DotProductAttention(Called, keras.layers.Layer):
         mask: tf.Tensor | None = None,
         causal: bool = False,
         need_weights: bool = False,
+        bias: tf.Tensor | None = None,
         training: bool | None = None,
     ) -> tf.Tensor:
         check_attention(queries, keys, values)
@@ -128,6 +129,7 @@ class DotProductAttention(Called, keras.layers.Layer):
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
         scores = products(queries * self._factor(queries.shape[-1]), keys, transpose_b=True)
+        scores = scores if bias is None else scores + bias
         weights = _softmax_where(scores, _allowed(scores, valid_lens, mask, causal))
         # A tensor of a graph must not outlive it.
         self.attention_weights = weights if need_weights and tf.executing_eagerly() else None
@@ -203,6 +205,7 @@ class MultiHeadAttention(WeightsOfHeads, Called, keras.layers.Layer):
         mask: tf.Tensor | None = None,
         causal: bool = False,
         need_weights: bool = False,
+        bias: tf.Tensor | None = None,
         training: bool | None = None,
     ) -> tf.Tensor:
         # Options by name, because Keras refuses a tensor among others behind ``**``.
@@ -214,7 +217,7 @@ class MultiHeadAttention(WeightsOfHeads, Called, keras.layers.Layer):
             mask = padding if mask is None else attention_mask(mask, shape, queries) & padding
         if len(keys.shape) == 3:  # else they come from a cache
             keys, values = self.project_keys_values(keys, values)
-        options = AttentionOptions(mask=mask, causal=causal, need_weights=need_weights)
+        options = AttentionOptions(mask=mask, causal=causal, need_weights=need_weights, bias=bias)
         return self.attend(queries, keys, values, valid_lens, training=training, **options)
 
     def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:

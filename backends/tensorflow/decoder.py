@@ -17,7 +17,7 @@ from transformer_mb.layer_options import AttentionOptions, Chosen, DecoderBlockO
 from .attention import MultiHeadAttention
 from .cache import BlockCache
 from .dense import Dense
-from .embedding import SequenceEmbedding
+from .embedding import RelativeBias, SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .given import features
 from .normalization import AddNorm, LayerNorm
@@ -61,7 +61,13 @@ class DecoderBlock(Called, keras.layers.Layer):
         self.built = True
 
     def call(
-        self, X: tf.Tensor, state: list[Any], *, need_weights: bool = False, training: bool | None = None
+        self,
+        X: tf.Tensor,
+        state: list[Any],
+        *,
+        need_weights: bool = False,
+        bias: tf.Tensor | None = None,
+        training: bool | None = None,
     ) -> tuple[tf.Tensor, list[Any]]:
         features("X", X, getattr(self.attention1, "W_q", None))
         check_state("DecoderBlock", state, self.i + 1)
@@ -71,7 +77,7 @@ class DecoderBlock(Called, keras.layers.Layer):
         causal = bool(training) or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
         own = own.append(*self.attention1.project_keys_values(Y, Y))
-        options = AttentionOptions(mask=own.mask, causal=causal, need_weights=need_weights)
+        options = AttentionOptions(mask=own.mask, causal=causal, need_weights=need_weights, bias=bias)
         Y = self.attention1.attend(Y, own.keys, own.values, training=training, **options)
         X = self.addnorm1(X, Y, training=training)
         if self.attention2 is not None and enc_outputs is not None:
@@ -118,6 +124,8 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         block_options = {**chosen.of(DecoderBlockOptions), "dtype": self.dtype_policy}
         self.blks = [DecoderBlock(*sizes, dropout, i, use_bias, name=f"block{i}", **block_options) for i in range(num_layers)]
         self.output_scale = num_hiddens**-0.5 if chosen.output_scale else 1.0
+        relative = chosen.position == "relative"
+        self.relative_bias = RelativeBias(num_heads, False, **chosen.relative, dtype=self.dtype_policy) if relative else None
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm, dtype=self.dtype_policy) if chosen.final_norm else None
         self.dense = Dense(vocab_size, use_bias=chosen.output_bias, dtype=self.dtype_policy)
         self.dense.build((None, num_hiddens))
@@ -143,7 +151,11 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         # The book's predictor feeds one token at a time, each at position 0.
         offset = 0 if self.compat_decode == "d2l" and not training else own.length
         X = self.embed(X, offset, left_padding=own.left_padding, training=training)
+        bias = None
+        if self.relative_bias is not None:
+            T = keras.ops.shape(X)[1]
+            bias = self.relative_bias.scores(T, own.length + T, own.length)
         for block in self.blks:
-            X, state = block(X, state, need_weights=need_weights, training=training)
+            X, state = block(X, state, need_weights=need_weights, bias=bias, training=training)
         X = X if self.norm is None else self.norm(X)
         return self.dense(X if self.output_scale == 1.0 else X * self.output_scale), state

@@ -12,7 +12,7 @@ from transformer_mb.checks import check_features, check_positions, check_types
 from transformer_mb.config import check_choice, check_sizes, check_table
 from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import Chosen, EmbeddingOptions
-from transformer_mb.positions import sinusoid_table
+from transformer_mb.positions import relative_buckets, sinusoid_table
 
 from .dense import plus
 from .dropout import Dropout
@@ -95,6 +95,24 @@ def _taken(table: tf.Tensor, ids: tf.Tensor) -> tuple[tf.Tensor, Any]:
     return keras.ops.take(table, ids, axis=0), gradient
 
 
+@keras.saving.register_keras_serializable("transformer_mb")
+class RelativeBias(Embedding):
+    """[buckets, H]: what is added to the scores of self-attention, by head and distance; all blocks of a side share it."""
+
+    def __init__(
+        self, num_heads: int, bidirectional: bool, *, max_len: int, buckets: int, max_distance: int, dtype: Any = None
+    ):
+        super().__init__(int(buckets), int(num_heads), dtype=dtype)
+        self.max_len = max_len
+        self.buckets = relative_buckets(max_len, buckets, max_distance, bidirectional)
+        self.build()
+
+    def scores(self, T: int | tf.Tensor, S: int | tf.Tensor, first: int | tf.Tensor = 0) -> tf.Tensor:
+        """[1, H, T, S] of T queries, of which the first is step ``first``, and the keys of the first S steps."""
+        distances = tf.range(S) - (first + tf.range(T))[:, None]
+        return tf.transpose(self(tf.gather(self.buckets, distances + self.max_len)), (2, 0, 1))[None]
+
+
 class SequenceEmbedding(Called, keras.layers.Layer):
     """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
@@ -125,9 +143,9 @@ class SequenceEmbedding(Called, keras.layers.Layer):
             table = self.embedding.embeddings
             table.assign(table * tf.one_hot(chosen.padding_id, vocab_size, 0.0, 1.0, dtype=table.dtype)[:, None])
         self.pos_embedding = self._table(rows, num_hiddens) if chosen.position == "learned" else None
-        self.pos_encoding = (
-            None if chosen.position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
-        )
+        self.pos_encoding = None
+        if chosen.position == "sinusoidal":
+            self.pos_encoding = PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         self.type_embedding = self._table(token_types, num_hiddens) if token_types else None
         self.embedding_norm = (
             LayerNorm(num_hiddens, **chosen.layer_norm, dtype=self.dtype_policy) if chosen.embedding_norm else None
@@ -180,9 +198,9 @@ class SequenceEmbedding(Called, keras.layers.Layer):
             X = tf.where((tokens == self.padding_id)[..., None], tf.stop_gradient(X), X)
         X = X * self.scale
         table = self.pos_embedding
-        if table is None:
+        if self.pos_encoding is not None:
             X = self.pos_encoding(X, start)
-        else:
+        elif table is not None:
             X = plus(X, table.embeddings[start : start + T]) if left_padding is None else X + table(_places(start, T))
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None, X)

@@ -14,7 +14,7 @@ from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
 from .attention import MultiHeadAttention, length_mask
-from .embedding import SequenceEmbedding
+from .embedding import RelativeBias, SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .given import features
 from .normalization import AddNorm, LayerNorm
@@ -71,12 +71,13 @@ class EncoderBlock(Called, keras.layers.Layer):
         *,
         mask: tf.Tensor | bool | None = None,
         need_weights: bool = False,
+        bias: tf.Tensor | None = None,
         training: bool | None = None,
     ) -> tf.Tensor:
         mask = None if mask is True else mask
         features("X", X, getattr(self.attention, "W_q", None))
         Y = self.addnorm1.sublayer_input(X)
-        Z = self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights, training=training)
+        Z = self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights, bias=bias, training=training)
         X = self.addnorm1(X, Z, training=training)
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X), training=training), training=training)
 
@@ -114,6 +115,8 @@ class TransformerEncoder(WeightsOfEncoder, SequenceEmbedding):
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
         block_options = {**chosen.of(BlockOptions), "dtype": self.dtype_policy}
         self.blks = [EncoderBlock(*sizes, dropout, use_bias, name=f"block{i}", **block_options) for i in range(num_layers)]
+        relative = chosen.position == "relative"
+        self.relative_bias = RelativeBias(num_heads, True, **chosen.relative, dtype=self.dtype_policy) if relative else None
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm, dtype=self.dtype_policy) if chosen.final_norm else None
 
     def call(
@@ -129,6 +132,7 @@ class TransformerEncoder(WeightsOfEncoder, SequenceEmbedding):
         B, S, _ = keras.ops.shape(X)
         # One mask for all blocks.
         mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X)
+        bias = None if self.relative_bias is None else self.relative_bias.scores(S, S)
         for block in self.blks:
-            X = block(X, mask=mask, need_weights=need_weights, training=training)
+            X = block(X, mask=mask, need_weights=need_weights, bias=bias, training=training)
         return X if self.norm is None else self.norm(X)

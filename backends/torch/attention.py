@@ -110,6 +110,7 @@ class DotProductAttention(Called, nn.Module):
         mask: Tensor | None = None,
         causal: bool = False,
         need_weights: bool = False,
+        bias: Tensor | None = None,
     ) -> Tensor:
         check_attention(queries, keys, values)
         floats("queries", queries)
@@ -125,12 +126,13 @@ class DotProductAttention(Called, nn.Module):
         short = not compiled and keys.shape[-2] < SHORT_ROW and math.prod(scores_shape) > FEW_SCORES
         slow = (rate > 0.0 or compiled or short) if queries.device.type == "cpu" else _wants_all_digits(queries)
         forward_mode = forward_ad._current_level >= 0  # which the fused kernels do not know
-        if need_weights or slow or not own or forward_mode or self.dropout.keep is not None:
+        if bias is not None or need_weights or slow or not own or forward_mode or self.dropout.keep is not None:
             allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
-            if not need_weights and is_one_node(self.dropout, queries, keys, values):
+            if bias is None and not need_weights and is_one_node(self.dropout, queries, keys, values):
                 factors = self.dropout._factors(scores_shape, queries) if rate > 0.0 else None
                 return ComposedAttention.apply(queries, keys, values, allowed, factors, factor)
             scores = queries @ keys.transpose(-2, -1) * factor
+            scores = scores if bias is None else scores + bias
             weights = softmax_where(scores, allowed)
             self.attention_weights = weights if need_weights else None
             return self.dropout(weights) @ values

@@ -13,7 +13,7 @@ from transformer_mb.checks import check_features, check_positions, check_types
 from transformer_mb.config import check_choice, check_sizes, check_table
 from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import Chosen, EmbeddingOptions
-from transformer_mb.positions import sinusoid_table
+from transformer_mb.positions import relative_buckets, sinusoid_table
 
 from .dropout import Dropout
 from .given import floats, look_up, token_ids
@@ -74,6 +74,26 @@ class Embedding(nn.Embedding):
         return super().forward(ids)
 
 
+class RelativeBias(Called, Embedding):
+    """[buckets, H]: what is added to the scores of self-attention, by head and distance; all blocks of a side share it."""
+
+    def __init__(self, num_heads: int, bidirectional: bool, *, max_len: int, buckets: int, max_distance: int):
+        super().__init__(buckets, num_heads)
+        self.max_len, self.settings = max_len, (max_len, buckets, max_distance, bidirectional)
+        self.buckets = torch.tensor(relative_buckets(*self.settings))
+
+    def scores(self, T: int, S: int, first: int = 0) -> Tensor:
+        """[1, H, T, S] of T queries, of which the first is step ``first``, and the keys of the first S steps."""
+        self._match(self.weight)
+        places = torch.arange(S, device=self.weight.device)
+        distances = places - (first + torch.arange(T, device=self.weight.device))[:, None]
+        return self(self.buckets[distances + self.max_len]).permute(2, 0, 1)[None]
+
+    def _match(self, X: Tensor) -> None:
+        if self.buckets.device != X.device:
+            self.buckets = torch.tensor(relative_buckets(*self.settings), device=X.device)
+
+
 class SequenceEmbedding(Called, nn.Module):
     """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
@@ -95,9 +115,9 @@ class SequenceEmbedding(Called, nn.Module):
         rows = chosen.max_len + chosen.position_offset
         self.embedding = Embedding(vocab_size, num_hiddens, padding_idx=chosen.padding_id)
         self.pos_embedding = Embedding(rows, num_hiddens) if chosen.position == "learned" else None
-        self.pos_encoding = (
-            None if chosen.position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
-        )
+        self.pos_encoding = None
+        if chosen.position == "sinusoidal":
+            self.pos_encoding = PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         self.type_embedding = Embedding(token_types, num_hiddens) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout)
@@ -112,9 +132,9 @@ class SequenceEmbedding(Called, nn.Module):
         start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = look_up(name, self.embedding, tokens) * self.scale
         table = self.pos_embedding
-        if table is None:
+        if self.pos_encoding is not None:
             X = self.pos_encoding(X, start)
-        else:
+        elif table is not None:
             X = X + (
                 table.weight[start : start + T]
                 if left_padding is None and _is_read(table)

@@ -10,7 +10,8 @@ CALLS = {"call": "__call__", "forward": "__call__"}
 # What a framework requires of a signature and the others do not have.
 REQUIRED = {"rngs", "name", "dtype", "param_dtype", "device", "training", "trainable", "kwargs"}
 PROPERTY = "property"
-ATTENTION_OPTIONS = {"mask": "None", "causal": "False", "need_weights": "False"}  # Keras wants those of tensors spelled out
+# Keras wants those of tensors spelled out.
+ATTENTION_OPTIONS = {"mask": "None", "causal": "False", "need_weights": "False", "bias": "None"}
 # Public methods by which a framework, or NumPy in its place, reaches into a layer.
 FRAMEWORK_METHODS = {
     "backward",

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import transformer_mb as tmb
+from transformer_mb.positions import relative_buckets
 
 pytest.importorskip("transformers", reason="the library that the layers are compared with is not installed")
 from transformers import LlamaConfig, T5Config
@@ -80,3 +81,27 @@ def test_attention_is_t5s(heads, width, backend):
     for name, other in names.items():
         gradient = getattr(theirs, other).weight.grad.numpy()
         np.testing.assert_allclose(by_name[f"{name}.weight"], gradient, rtol=1e-12, atol=1e-12)
+
+
+T5 = {
+    "d_model": D, "d_kv": 3, "d_ff": F, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 2, "dropout_rate": 0.0,
+    "relative_attention_num_buckets": 8, "relative_attention_max_distance": 12, "decoder_start_token_id": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("buckets", [4, 5, 8, 20, 32, 33, 64])
+@pytest.mark.parametrize("max_distance", [40, 100, 128, 1000])
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_the_buckets_are_those_of_the_library(buckets, max_distance, bidirectional):
+    """Whole numbers, rounded as there by logarithms of float32."""
+    distances = torch.arange(-5000, 5001)
+    theirs = T5Attention._relative_position_bucket(distances, bidirectional, buckets, max_distance)
+    np.testing.assert_array_equal(relative_buckets(5000, buckets, max_distance, bidirectional), theirs.numpy())
+
+
+def test_the_buckets_of_the_published_models_by_hand():
+    """32 of them up to 128: eight distances each have one of their own, then 8 to 11 share one, and so on."""
+    before, after = np.split(relative_buckets(128, 32, 128, True)[:-1], 2)
+    assert before[::-1][:16].tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 9, 9, 9, 9, 10] and before[0] == 15
+    assert after[:9].tolist() == [0, *range(17, 25)] and after[-1] == 31
+    assert relative_buckets(128, 32, 128, False)[128:].tolist() == [0] * 129

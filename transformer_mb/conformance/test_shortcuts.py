@@ -34,6 +34,7 @@ KINDS = {
         "encoder_attention_bias": True,
         "norm_position": "pre",
     },
+    "relative": {"position": "relative", "relative_buckets": 6, "relative_max_distance": 5, "norm_position": "pre"},
     "gated": {"norm_kind": "rms_norm", "norm_position": "pre", "activation": "silu", "ffn_gated": True, "ffn_bias": False},
     "no affine": {"norm_affine": False, "embedding_norm": True, "embedding_scale": False, "sinusoid_layout": "halves"},
     "tied": {

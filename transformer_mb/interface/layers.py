@@ -111,6 +111,7 @@ class DotProductAttention(Protocol):
         mask: boolean, True = may attend. Two dimensions are [T, S], three are [B, T, S] (the same for every head), four
             are [B, H, T, S], each of which may be 1: a mask for each head of all rows is [1, H, T, S].
         causal: query t may attend to keys up to t + (S - T), S - T being what a cache already holds.
+        bias: added to the scores before masks, broadcastable to them: [1, H, T, S] of relative positions.
         need_weights: keep the weights (before dropout) in ``attention_weights``, [B, H, T, S] (or [B, T, S]);
             else ``attention_weights`` is None and a fused kernel may be used.
     Returns: the shape of queries. A fully masked row gives zeros.
@@ -129,6 +130,7 @@ class DotProductAttention(Protocol):
         mask: Array | None = None,
         causal: bool = False,
         need_weights: bool = False,
+        bias: Array | None = None,
     ) -> Array: ...
 
 
@@ -141,6 +143,7 @@ class MultiHeadAttention(Protocol):
         mask: boolean, True = may attend: [T, S], [B, T, S], or [B, H, T, S] where each size may be 1.
         causal: query t may attend to keys up to t + (S - T). The three combine by AND.
         need_weights: keep the weights of each head in ``attention_weights`` [B, H, T, S].
+        bias: [1, H, T, S], added to the scores.
     Returns: [B, T, num_hiddens], the dtype of queries. A fully masked row gives W_o's bias, or zeros without one.
     Raises: ShapeError, naming the expected and the received shape; ConfigError when the heads do not divide D.
 

@@ -12,7 +12,7 @@ from .layers import Array, Shape
 class EncoderBlock(Protocol):
     """Self-attention, then the FFN, each inside AddNorm. X [B, T, D], valid_lens None, [B] or [B, T] -> [B, T, D].
 
-    ``mask`` and ``need_weights`` are MultiHeadAttention's.
+    ``mask``, ``need_weights`` and ``bias`` are MultiHeadAttention's.
 
     ``layer_options.encoder_block_arguments(config)`` are all arguments of a configuration's blocks.
     """
@@ -32,7 +32,13 @@ class EncoderBlock(Protocol):
         **options: Unpack[BlockOptions],
     ): ...
     def __call__(
-        self, X: Array, valid_lens: Array | None = None, *, mask: Array | None = None, need_weights: bool = False
+        self,
+        X: Array,
+        valid_lens: Array | None = None,
+        *,
+        mask: Array | None = None,
+        need_weights: bool = False,
+        bias: Array | None = None,
     ) -> Array: ...
 
 
@@ -43,6 +49,7 @@ class DecoderBlock(Protocol):
     enc_valid_lens, caches]``; ``caches[i]`` is None at the start of a sequence, afterwards this block's projected keys and
     values, so that a sequence may be fed whole or piece by piece with the same result. The state passed in is left as it was.
     Without ``enc_outputs`` (None), or with ``cross_attention=False``, the cross-attention sublayer is skipped.
+    ``bias`` [1, H, T, S] is added to the scores of self-attention.
     """
 
     def __init__(
@@ -60,7 +67,9 @@ class DecoderBlock(Protocol):
         use_bias: bool = False,
         **options: Unpack[DecoderBlockOptions],
     ): ...
-    def __call__(self, X: Array, state: list[Any], *, need_weights: bool = False) -> tuple[Array, list[Any]]: ...
+    def __call__(
+        self, X: Array, state: list[Any], *, need_weights: bool = False, bias: Array | None = None
+    ) -> tuple[Array, list[Any]]: ...
 
 
 class TransformerEncoder(Protocol):

@@ -83,6 +83,8 @@ class Backward:
         gradients: dict[int, np.ndarray] = {}  # by the array that they are the gradient of; what is read twice adds up
         self.sublayers[-1].cotangent = np.ones(len(batch["target_out"]))
         for sublayer in reversed(self.sublayers):
+            if sublayer.request.spec.get("method") == "scores":  # read as an option, not as an input
+                continue
             if sublayer.cotangent is None:
                 sublayer.cotangent = gradients[id(sublayer.output)]
             if not sublayer.whole and sublayer.request.spec.get("method") != "embed":

@@ -29,30 +29,37 @@ def walk(config: TransformerConfig, batch: Arrays, run: Runner) -> None:
 def _encoder(config: TransformerConfig, batch: Arrays, run: Runner) -> np.ndarray:
     lens = batch.get("source_valid_lens")
     X = run("encoder", "embed", [batch["source"]], token_types=batch.get("token_types"))
+    bias = _bias("encoder", config, run, X)
     for i in range(config.encoder_num_layers):
         block, start = f"encoder.blks.block{i}", X
         Y = _read(config, run, f"{block}.addnorm1", X)
-        X = run(f"{block}.addnorm1", None, [X, run(f"{block}.attention", None, [Y, Y, Y, lens])])
+        X = run(f"{block}.addnorm1", None, [X, run(f"{block}.attention", None, [Y, Y, Y, lens], bias=bias)])
         X = run(f"{block}.addnorm2", None, [X, run(f"{block}.ffn", None, [_read(config, run, f"{block}.addnorm2", X)])])
-        X = run(block, None, [start, lens])
+        X = run(block, None, [start, lens], bias=bias)
     return run("encoder.norm", None, [X]) if config.final_norm else X
 
 
 def _decoder(config: TransformerConfig, batch: Arrays, states: np.ndarray | None, run: Runner) -> None:
     lens = batch.get("source_valid_lens")
     X = run("decoder", "embed", [batch["target_in"]])
+    bias = _bias("decoder", config, run, X)
     for i in range(config.decoder_num_layers):
         block, start = f"decoder.blks.block{i}", X
         Y = _read(config, run, f"{block}.addnorm1", X)
-        X = run(f"{block}.addnorm1", None, [X, run(f"{block}.attention1", None, [Y, Y, Y], causal=True)])
+        X = run(f"{block}.addnorm1", None, [X, run(f"{block}.attention1", None, [Y, Y, Y], causal=True, bias=bias)])
         if states is not None:
             Y = _read(config, run, f"{block}.addnorm2", X)
             X = run(f"{block}.addnorm2", None, [X, run(f"{block}.attention2", None, [Y, states, states, lens])])
         X = run(f"{block}.addnorm3", None, [X, run(f"{block}.ffn", None, [_read(config, run, f"{block}.addnorm3", X)])])
-        X = run(block, None, [start, [states, lens, [None] * config.decoder_num_layers]])
+        X = run(block, None, [start, [states, lens, [None] * config.decoder_num_layers]], bias=bias)
     X = run("decoder.norm", None, [X]) if config.final_norm else X
     if not config.tie_output:
         run("decoder.dense", None, [X])
+
+
+def _bias(side: str, config: TransformerConfig, run: Runner, X: np.ndarray) -> np.ndarray | None:
+    """Return what relative positions add to the scores of self-attention, where there are such."""
+    return run(f"{side}.relative_bias", "scores", [X.shape[1]] * 2) if config.position == "relative" else None
 
 
 def drawn(path: str, failed: bool, words: str, first: bool) -> str:

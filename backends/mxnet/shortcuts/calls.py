@@ -15,7 +15,7 @@ from ..attention import DotProductAttention, MultiHeadAttention
 from ..cache import BlockCache
 from ..decoder import DecoderBlock, TransformerDecoder
 from ..dropout import Dropout
-from ..embedding import PositionalEncoding
+from ..embedding import PositionalEncoding, RelativeBias
 from ..encoder import EncoderBlock, TransformerEncoder
 from ..feed_forward import PositionWiseFFN
 from ..model import EncoderDecoder, Pooler, TiedDense
@@ -26,7 +26,17 @@ from .tape import compiled
 LAYERS = frozenset(
     (
         *(EncoderDecoder, TransformerEncoder, TransformerDecoder, EncoderBlock, DecoderBlock, MultiHeadAttention),
-        *(DotProductAttention, AddNorm, LayerNorm, PositionWiseFFN, PositionalEncoding, Dropout, Pooler, TiedDense),
+        *(
+            DotProductAttention,
+            AddNorm,
+            LayerNorm,
+            PositionWiseFFN,
+            PositionalEncoding,
+            RelativeBias,
+            Dropout,
+            Pooler,
+            TiedDense,
+        ),
         *(nn.Sequential, nn.Embedding, nn.Dense),
     )
 )

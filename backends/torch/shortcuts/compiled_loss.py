@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..embedding import PositionalEncoding
+from ..embedding import PositionalEncoding, RelativeBias
 from ..loss import MaskedSoftmaxCELoss
 from ..model import EncoderDecoder
 
@@ -35,7 +35,7 @@ def compiled_loss(model: EncoderDecoder, loss: MaskedSoftmaxCELoss) -> Callable[
     """
     weight = next(model.parameters())
     for module in model.modules():
-        if isinstance(module, PositionalEncoding):
+        if isinstance(module, PositionalEncoding | RelativeBias):
             module._match(weight)  # else it would be a part of the program how the table is made
 
     def compute(*batch: Any) -> Tensor:

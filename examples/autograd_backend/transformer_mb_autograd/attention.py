@@ -89,12 +89,14 @@ class DotProductAttention(Module):
         mask: Any = None,
         causal: bool = False,
         need_weights: bool = False,
+        bias: Any = None,
     ) -> Any:
         check_attention(queries, keys, values)
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
         scores = np.matmul(queries, np.swapaxes(keys, -2, -1)) * (1.0 / math.sqrt(queries.shape[-1]) if self.scaled else 1.0)
+        scores = scores if bias is None else scores + bias
         weights = _softmax_where(scores, _allowed(scores.shape, valid_lens, mask, causal))
         self.attention_weights = getval(weights) if need_weights else None
         return np.matmul(self.dropout(weights), values)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, Unpack
 
+import autograd.numpy as np
 import numpy
 
 from transformer_mb.checks import check_features, check_positions, check_types
 from transformer_mb.config import check_choice, check_sizes, check_table
 from transformer_mb.layer_options import Chosen, EmbeddingOptions
-from transformer_mb.positions import sinusoid_table
+from transformer_mb.positions import relative_buckets, sinusoid_table
 
 from .dropout import Dropout
 from .framework import Embedding, Module
@@ -44,6 +45,19 @@ class PositionalEncoding(Module):
         return self.dropout(X + self.P[_places(offset, X.shape[1])])
 
 
+class RelativeBias(Embedding):
+    """[buckets, H]: what is added to the scores of self-attention, by head and distance; all blocks of a side share it."""
+
+    def __init__(self, num_heads: int, bidirectional: bool, *, max_len: int, buckets: int, max_distance: int):
+        super().__init__(buckets, num_heads)
+        self.settings = (max_len, buckets, max_distance, bidirectional)
+
+    def scores(self, T: int, S: int, first: int = 0) -> Any:
+        """[1, H, T, S] of T queries, of which the first is step ``first``, and the keys of the first S steps."""
+        distances = numpy.arange(S) - (first + numpy.arange(T))[:, None]
+        return np.transpose(self(relative_buckets(*self.settings)[distances + self.settings[0]]), (2, 0, 1))[None]
+
+
 class SequenceEmbedding(Module):
     """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
@@ -65,7 +79,9 @@ class SequenceEmbedding(Module):
         self.embedding = Embedding(vocab_size, num_hiddens, chosen.padding_id)
         learned = chosen.position == "learned"
         self.pos_embedding = Embedding(rows, num_hiddens) if learned else None
-        self.pos_encoding = None if learned else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
+        self.pos_encoding = None
+        if chosen.position == "sinusoidal":
+            self.pos_encoding = PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         self.type_embedding = Embedding(token_types, num_hiddens) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout)
@@ -77,7 +93,10 @@ class SequenceEmbedding(Module):
         check_positions(offset, T, self.max_len)
         start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = look_up(name, self.embedding, tokens) * self.scale
-        X = self.pos_encoding(X, start) if self.pos_embedding is None else X + self.pos_embedding(_places(start, T))
+        if self.pos_encoding is not None:
+            X = self.pos_encoding(X, start)
+        elif self.pos_embedding is not None:
+            X = X + self.pos_embedding(_places(start, T))
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)

@@ -12,7 +12,7 @@ from transformer_mb.layer_options import Chosen, DecoderBlockOptions, DecoderOpt
 
 from .attention import MultiHeadAttention
 from .cache import BlockCache, KeyValueCache
-from .embedding import SequenceEmbedding
+from .embedding import RelativeBias, SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .framework import Linear, Module, ModuleList
 from .given import features
@@ -47,7 +47,7 @@ class DecoderBlock(Module):
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn)
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm)
 
-    def forward(self, X: Any, state: list[Any], *, need_weights: bool = False) -> tuple[Any, list[Any]]:
+    def forward(self, X: Any, state: list[Any], *, need_weights: bool = False, bias: Any = None) -> tuple[Any, list[Any]]:
         features("X", X, getattr(self.attention1, "W_q", None))
         check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
@@ -56,7 +56,7 @@ class DecoderBlock(Module):
         causal = self.training or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
         own = own.append(*self.attention1.project_keys_values(Y, Y))
-        Y = self.attention1.attend(Y, own.keys, own.values, mask=own.mask, causal=causal, need_weights=need_weights)
+        Y = self.attention1.attend(Y, own.keys, own.values, mask=own.mask, causal=causal, need_weights=need_weights, bias=bias)
         X = self.addnorm1(X, Y)
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
@@ -94,6 +94,8 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         block_options = chosen.of(DecoderBlockOptions)
         self.blks = ModuleList([DecoderBlock(*sizes, dropout, i, use_bias, **block_options) for i in range(num_layers)])
         self.output_scale = num_hiddens**-0.5 if chosen.output_scale else 1.0
+        relative = chosen.position == "relative"
+        self.relative_bias = RelativeBias(num_heads, False, **chosen.relative) if relative else None
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
         self.dense: Any = Linear(num_hiddens, vocab_size, bias=chosen.output_bias)
 
@@ -116,6 +118,10 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         # The book's predictor feeds one token at a time, each at position 0.
         offset = 0 if self.compat_decode == "d2l" and not self.training else own.length
         X = self.embed(X, offset, left_padding=own.left_padding)
+        bias = None
+        if self.relative_bias is not None:
+            T = X.shape[1]
+            bias = self.relative_bias.scores(T, own.length + T, own.length)
         for block in self.blks:
-            X, state = block(X, state, need_weights=need_weights)
+            X, state = block(X, state, need_weights=need_weights, bias=bias)
         return (X if self.norm is None else self.norm(X)) * self.output_scale, state

@@ -52,7 +52,9 @@ OF_THE_CONFIG = tuple(name for name in SETTINGS if name in CONFIG)
 
 def _possible(row: Row) -> bool:
     """The book's decoding counts the steps of a row alone, and knows no padding."""
-    return not (row.get("compat_decode") == "d2l" and row.get("padding", "none") != "none")
+    books = row.get("compat_decode") == "d2l"
+    relative = row.get("position") == "relative"  # of which differences alone count
+    return not ((books and (row.get("padding", "none") != "none" or relative)) or (relative and row.get("position_offset")))
 
 
 CACHES = CoveringArray("cache", SETTINGS, _possible)

@@ -27,6 +27,8 @@ CONFIG: dict[str, tuple[Any, ...]] = {
     **{name: (DEFAULTS[name], not DEFAULTS[name]) for name in FLAGS},
     "norm_eps": (1e-5, 1e-6, 1e-2),
     "pad_id": (DEFAULTS["pad_id"], 0),
+    "relative_buckets": (32, 5),
+    "relative_max_distance": (128, 20),
     "token_types": (0, 2),
     "position_offset": (0, 2),
     "dropout": (0.1, 0.0),
@@ -107,7 +109,8 @@ SEARCH_SWITCHES = (
     *("norm_position", "norm_kind", "activation", "position", "sinusoid_layout", "final_norm", "embedding_norm"),
     *("decoder_num_heads", "decoder_num_layers", "position_offset", "share_embeddings", "output_bias"),
     *("encoder_attention_bias", "decoder_attention_bias", "norm_eps", "norm_affine", "embedding_scale", "ffn_bias"),
-    *("ffn_gated", "head_size", "attention_scale", "output_scale", "encoder_num_heads", "token_types"),
+    *("relative_buckets", "relative_max_distance", "ffn_gated", "head_size", "attention_scale", "output_scale"),
+    *("encoder_num_heads", "token_types"),
 )
 SEARCH: dict[str, tuple[Any, ...]] = {
     # The book's decoding repeats itself: with every step at position 0 its hypotheses hold one token.
@@ -137,7 +140,11 @@ def _search_config(row: Row) -> TransformerConfig:
 
 
 def _search_possible(row: Row) -> bool:
-    return not (row.get("architecture") == "decoder" and (row.get("share_embeddings") or row.get("token_types")))
+    try:
+        _search_config(row)
+    except ConfigError:
+        return False
+    return True
 
 
 SEARCHES = CoveringArray("search", SEARCH, _search_possible)

@@ -36,6 +36,9 @@ CONFIGS = {
     "heads of three numbers, not scaled": TransformerConfig(
         **SMALL, head_size=3, attention_scale=False, norm_position="pre", output_scale=True
     ),
+    "relative positions": TransformerConfig(
+        **SMALL, position="relative", relative_buckets=6, relative_max_distance=5, norm_position="pre", final_norm=True
+    ),
     "learned positions, tied": TransformerConfig(**SMALL, position="learned", tie_output=True, output_bias=False),
     "shared and tied, padding": TransformerConfig(
         **ONE_TABLE, tie_output=True, padding_vector_zero=True, activation="gelu_tanh", suppress_ids=(1,)
@@ -139,6 +142,7 @@ MODELS = [
     ModelCase("d2l, no dropout, smoothed loss per token", CONFIGS["d2l"], rows=64, dropout=False, loss=SMOOTHED),
     ModelCase("silu, uneven sides, smoothed loss", CONFIGS["silu, uneven sides"], loss=SMOOTHED, every_dtype=True),
     ModelCase("heads of three numbers, not scaled", CONFIGS["heads of three numbers, not scaled"], every_dtype=True),
+    ModelCase("relative positions", CONFIGS["relative positions"], attention=True, every_dtype=True),
     ModelCase("gated by silu", CONFIGS["gated by silu"], every_dtype=True),
     ModelCase("embedding norm, four rates of dropout", CONFIGS["embedding norm"]),
     ModelCase("d2l, one token", CONFIGS["d2l"], rows=1, source_steps=1, target_steps=1),

@@ -62,8 +62,9 @@ def encoder_graph(model: PortedModel) -> GraphBuilder:
     types = graph.input("token_types", np.int64, ["batch", "source_steps"]) if config.token_types else None
     mask = source_mask(graph, valid_lens, graph.size(source, 1))
     X = layers.embed(source, "encoder", "encoder.embedding.weight", token_types=types)
+    bias = layers.relative_bias("encoder", graph.size(source, 1), graph.size(source, 1))
     for i in range(config.encoder_num_layers):
-        X = _encoder_block(layers, X, mask, f"encoder.blks.block{i}")
+        X = _encoder_block(layers, X, mask, bias, f"encoder.blks.block{i}")
     X = layers.norm(X, "encoder.norm") if config.final_norm else X
     graph.output(X, "encoder", np.float32, ["batch", "source_steps", config.num_hiddens])
     if config.pooler:
@@ -98,8 +99,9 @@ def decoder_graph(model: PortedModel) -> GraphBuilder:
     table = "encoder.embedding.weight" if config.share_embeddings else "decoder.embedding.weight"
     # The book's predictor feeds every step at position 0.
     X = layers.embed(target, "decoder", table, first=past if config.compat_decode == "correct" else None)
+    bias = layers.relative_bias("decoder", graph.size(target, 1), every, past)
     for i, cache in enumerate(caches):
-        X = _decoder_block(layers, X, cache, causal, across, i)
+        X = _decoder_block(layers, X, cache, causal, across, bias, i)
     X = layers.norm(X, "decoder.norm") if config.final_norm else X
     if config.output_scale:
         X = graph.add("Mul", X, graph.constant(config.num_hiddens**-0.5, np.float32))
@@ -126,16 +128,18 @@ def _cache_inputs(graph: GraphBuilder, config: TransformerConfig, i: int) -> dic
     }
 
 
-def _encoder_block(layers: Layers, X: str, mask: str, name: str) -> str:
+def _encoder_block(layers: Layers, X: str, mask: str, bias: str | None, name: str) -> str:
     num_heads = layers.config.encoder_num_heads
     Y = layers.sublayer_input(X, f"{name}.addnorm1")
     queries, keys, values = (layers.heads(Y, f"{name}.attention.{one}", num_heads) for one in ("W_q", "W_k", "W_v"))
-    X = layers.add_norm(X, layers.attention(queries, keys, values, mask, f"{name}.attention"), f"{name}.addnorm1")
+    X = layers.add_norm(X, layers.attention(queries, keys, values, mask, f"{name}.attention", bias), f"{name}.addnorm1")
     Y = layers.feed_forward(layers.sublayer_input(X, f"{name}.addnorm2"), f"{name}.ffn")
     return layers.add_norm(X, Y, f"{name}.addnorm2")
 
 
-def _decoder_block(layers: Layers, X: str, cache: dict[str, str], causal: str | None, across: str | None, i: int) -> str:
+def _decoder_block(
+    layers: Layers, X: str, cache: dict[str, str], causal: str | None, across: str | None, bias: str | None, i: int
+) -> str:
     graph, num_heads, name = layers.graph, layers.config.decoder_num_heads, f"decoder.blks.block{i}"
     Y = layers.sublayer_input(X, f"{name}.addnorm1")
     queries, keys, values = (layers.heads(Y, f"{name}.attention1.{one}", num_heads) for one in ("W_q", "W_k", "W_v"))
@@ -143,7 +147,7 @@ def _decoder_block(layers: Layers, X: str, cache: dict[str, str], causal: str | 
     values = graph.add("Concat", cache["past_values"], values, axis=2)
     for kind, value in (("keys", keys), ("values", values)):
         graph.output(value, f"{kind}.{i}", np.float32, cache_shape(layers.config, "all_steps"))
-    X = layers.add_norm(X, layers.attention(queries, keys, values, causal, f"{name}.attention1"), f"{name}.addnorm1")
+    X = layers.add_norm(X, layers.attention(queries, keys, values, causal, f"{name}.attention1", bias), f"{name}.addnorm1")
     if across is not None:
         queries = layers.heads(layers.sublayer_input(X, f"{name}.addnorm2"), f"{name}.attention2.W_q", num_heads)
         Y = layers.attention(queries, cache["cross_keys"], cache["cross_values"], across, f"{name}.attention2")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...config import TransformerConfig
-from ...positions import sinusoid_table
+from ...positions import relative_buckets, sinusoid_table
 from ..settings import check_holds
 
 OPSET = 17  # the first with LayerNormalization
@@ -53,6 +53,10 @@ class GraphBuilder:
     def table(self, name: str, value: np.ndarray) -> str:
         """An array of floats that is no weight, under a name of its own."""
         return self._initializer(name, value.astype(np.float32))
+
+    def places(self, name: str, value: np.ndarray) -> str:
+        """An array of whole numbers that is no weight, under a name of its own."""
+        return self._initializer(name, value.astype(np.int64))
 
     def weight(self, name: str) -> str:
         return self._initializer(name, np.asarray(self.weights[name], np.float32))
@@ -106,7 +110,7 @@ CHOICES = {
     "norm_kind": ("layer_norm", "rms_norm", "std_norm"),
     "norm_position": ("pre", "post"),
     "activation": ("relu", "silu", "gelu", "gelu_tanh"),
-    "position": ("learned", "sinusoidal"),
+    "position": ("learned", "relative", "sinusoidal"),
     "compat_decode": ("correct", "d2l"),
     "ffn_gated": (False, True),
     "attention_scale": (False, True),
@@ -182,12 +186,13 @@ class Layers:
         shape = self.graph.constant([0, 0, num_heads, self.config.head_width(name.split(".")[0])], np.int64)
         return self.graph.add("Transpose", self.graph.add("Reshape", self.linear(X, name), shape), perm=[0, 2, 1, 3])
 
-    def attention(self, queries: str, keys: str, values: str, mask: str | None, name: str) -> str:
+    def attention(self, queries: str, keys: str, values: str, mask: str | None, name: str, bias: str | None = None) -> str:
         """Heads [B, H, T, d], [B, H, S, d] -> [B, T, D]; a query that may attend to nothing gets zeros before W_o."""
         graph, side = self.graph, name.split(".")[0]
         width = self.config.head_width(side)
         scale = graph.constant(1.0 / math.sqrt(width) if self.config.attention_scale else 1.0, np.float32)
         scores = graph.add("MatMul", graph.add("Mul", queries, scale), graph.add("Transpose", keys, perm=[0, 1, 3, 2]))
+        scores = scores if bias is None else graph.add("Add", scores, bias)
         if mask is not None:
             # The lowest finite number, not -inf: a row without any key would give NaN.
             scores = graph.add("Where", mask, scores, graph.constant(np.finfo(np.float32).min, np.float32))
@@ -213,11 +218,24 @@ class Layers:
         X = graph.add("Gather", graph.weight(table), tokens)
         if config.embedding_scale:
             X = graph.add("Mul", X, graph.constant(math.sqrt(config.num_hiddens), np.float32))
-        # Gather refuses a position that the table does not have, where Slice would give too few rows.
-        X = graph.add("Add", X, graph.add("Gather", self._positions(side), graph.steps(graph.size(tokens, 1), first)))
+        if config.position != "relative":
+            # Gather refuses a position that the table does not have, where Slice would give too few rows.
+            X = graph.add("Add", X, graph.add("Gather", self._positions(side), graph.steps(graph.size(tokens, 1), first)))
         if token_types is not None:
             X = graph.add("Add", X, graph.add("Gather", graph.weight(f"{side}.type_embedding.weight"), token_types))
         return self.norm(X, f"{side}.embedding_norm") if config.embedding_norm else X
+
+    def relative_bias(self, side: str, queries: str, keys: str, first: str | None = None) -> str | None:
+        """Return what is added to scores, [1, H, T, S]: of T [1] queries from step ``first`` [1] on, and S [1] keys."""
+        graph, config = self.graph, self.config
+        if config.position != "relative":
+            return None
+        settings = config.max_len, config.relative_buckets, config.relative_max_distance, side == "encoder"
+        distances = graph.add("Sub", graph.steps(keys), graph.unsqueeze(graph.steps(queries, first), 1))
+        places = graph.add("Add", distances, graph.constant(config.max_len, np.int64))
+        buckets = graph.add("Gather", graph.places("buckets", relative_buckets(*settings)), places)
+        scores = graph.add("Gather", graph.weight(f"{side}.relative_bias.weight"), buckets)
+        return graph.unsqueeze(graph.add("Transpose", scores, perm=[2, 0, 1]), 0)
 
     def _positions(self, side: str) -> str:
         """The table [max_len, D]: row 0 is that of the first token."""

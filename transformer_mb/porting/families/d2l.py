@@ -38,7 +38,9 @@ from .position_tables import check_ignored, position_tables
 from .stack_layout import AROUND, flat_table
 
 # What the model is made of, and what is not a table of positions therefore.
-PART = re.compile(r"(en|de)coder\.(blks|embedding|pos_embedding|type_embedding|embedding_norm|norm|dense)\.|pooler\.")
+PART = re.compile(
+    r"(en|de)coder\.(blks|embedding|pos_embedding|relative_bias|type_embedding|embedding_norm|norm|dense)\.|pooler\."
+)
 LEARNED = "learned positions must be called encoder.pos_embedding.weight and decoder.pos_embedding.weight, of shape [T, D]."
 OF_BERT = ("encoder.segment_embedding.", "encoder.token_embedding.")
 OF_D2L = "d2l"  # the value of ``block_names`` that asks for all of the names that D2L's own classes have

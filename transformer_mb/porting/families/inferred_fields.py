@@ -79,6 +79,8 @@ def inferred_fields(weights: Arrays, settings: Mapping[str, Any]) -> dict[str, A
     fields["embedding_norm"] = any(f"{side}.embedding_norm.weight" in weights for side in sides)
     fields["token_types"] = (_shape(weights, "encoder.type_embedding.weight") or (0,))[0]
     fields["pooler"] = "pooler.dense.weight" in weights
+    if rows := _first(weights, r"\.relative_bias\.weight$", 0):
+        fields |= {"position": "relative", "relative_buckets": rows}
     if rows := _first(weights, r"\.pos_embedding\.weight$", 0):
         offset = settings.get("position_offset", 0)
         fields |= {"position": "learned", "max_len": rows - (offset if isinstance(offset, int) else 0)}

@@ -87,7 +87,7 @@ LEAVES = {"gamma": "weight", "scale": "weight", "kernel": "weight", "embeddings"
 LEAVES |= {"_kernel": "weight", "_embeddings": "weight"}  # Keras 3 in a TensorFlow checkpoint
 SIDES = {"transformer_encoder": "encoder", "transformer_decoder": "decoder"}
 BLOCK = re.compile(r"(?:block)?(\d+)|(?:encoder|decoder)_?block(?:_(\d+))?|transformer_?block(?:_(\d+))?")
-NORMS, EMBEDDINGS = {"ln", "norm", "embedding_norm"}, {"embedding", "pos_embedding", "type_embedding"}
+NORMS, EMBEDDINGS = {"ln", "norm", "embedding_norm"}, {"embedding", "pos_embedding", "relative_bias", "type_embedding"}
 
 
 class Meaning(NamedTuple):

@@ -39,7 +39,7 @@ LISTED = 20  # names in a sentence
 WEIGHT = re.compile(
     r"(en|de)coder\.blks\.block\d+\.|(.+\.)?layers\.\d+\.|(.+\.)?\d+\.((linear|norm)[123]|\w+_attn)\.|pooler\.dense\."
     r"|(.*(en|de)coder\.)?norm\.(weight|bias)$"
-    r"|(en|de)coder\.(embedding|pos_embedding|type_embedding|embedding_norm|norm|dense)\.(weight|bias)$"
+    r"|(en|de)coder\.(embedding|pos_embedding|relative_bias|type_embedding|embedding_norm|norm|dense)\.(weight|bias)$"
 )
 
 
