@@ -56,7 +56,7 @@ ROOMS = {
     "tests/meta": (1_803, 26),
     "tests/native": (4_646, 35),
     "tests/parity": (5_210, 61),
-    "tests/porting": (10_523, 78),
+    "tests/porting": (10_525, 78),
     "tests/pytest_plugin": (130, 1),
     "tests/reference": (678, 5),
     "tests/reports": (598, 5),
