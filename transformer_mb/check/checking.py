@@ -92,7 +92,7 @@ def check(
             planted=tuple(planted(session, [session.draw(seed + n) for n in range(draws)])) if sensitivity and same else (),
             steady=steady(session, session.draw(seed)) if sensitivity and same else True,
             tree=tree,
-            notes=(*_notes(session), *_inside(session, seed, figures), *exactness(figures)),
+            notes=(*_notes(session), *exactness(figures)),
             failed_case=failed,
             greetings={side.role: side.greeting for side in (session.reference, session.candidate)},
             seconds=time.monotonic() - begun,
@@ -112,14 +112,7 @@ def _notes(session: Session) -> list[str]:
             notes[f"weaker: {side.subject.label} has no float64, so that the same mathematics is not proven"] = None
         if session.plan.gradients and not side.differentiates:
             notes[f"gradients are not compared: {side.subject.label} has none here"] = None
+    if session.single:
+        where = ", ".join(session.single)
+        notes[f"weaker: float64 runs compute in float32 in {where}, and are held to its limits there"] = None
     return list(notes)
-
-
-def _inside(session: Session, seed: int, figures: list[Figure]) -> list[str]:
-    """Say where a float64 run computes in float32, if one does."""
-    number = next((one.draw for one in figures if one.rule is not None), None)
-    if number is None:
-        return []
-    node = bisect_modules(session, session.draw(seed + number), "float64", backward=False).first_node
-    where = "" if node is None else f" in {node.name}"
-    return [f"weaker: float64 runs compute in float32{where}, and are held to its limits"]

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..parity.computing.messages import EPS
 from ..parity.verdict.limits import JUDGED_AGAIN, MORE_COPIES, PERTURBED_COPIES, TIMES, ByArray, Errors, worst_by_array
-from ..random_streams import stream
 from ..rounding import rounded
+from .bisection import bisect
 from .cases import Case
 from .dropping import differing
 from .eight_bits import INT8
@@ -19,8 +19,6 @@ from .session import Session
 from .side import Answer
 
 KINDS = ("outputs", "gradients")
-NUDGE = 2.0**-30  # relative; float32 feels no change of less than 2**-24
-OTHERWISE = 0.01  # of the reference's own movement
 
 
 def parts(answer: Answer) -> dict[str, dict[str, np.ndarray]]:
@@ -147,8 +145,9 @@ def judge(session: Session, case: Case, draw: int = 0) -> list[Figure]:
     found: list[Figure] = []
     for dtype, answer in zip(session.dtypes, answers.result(), strict=True):
         figures = by.judge(answer, dtype)
-        if dtype == "float64" and _may_hold_float32(figures) and _holds_float32(session, case):
-            figures = by.judge(answer, dtype, "float32")
+        if dtype == "float64" and _may_hold_float32(figures) and _holds_float32_alone(session, case):
+            as_float32 = {one.part: one for one in by.judge(answer, dtype, "float32")}
+            figures = [one if one.passed else as_float32[one.part] for one in figures]
         found += figures
     return found
 
@@ -158,25 +157,14 @@ def _may_hold_float32(figures: Iterable[Figure]) -> bool:
     return bool(failed) and all(one.error <= FLOAT32_INSIDE * TIMES[one.figure] for one in failed)
 
 
-def _holds_float32(session: Session, case: Case) -> bool:
-    """Tell whether something inside computes in float32; what was found in one case holds for all."""
-    if "float64" not in session.rules and follow_otherwise(session, case):
-        session.rules["float64"] = "float32"
-    return "float64" in session.rules
+def _holds_float32_alone(session: Session, case: Case) -> bool:
+    """Tell whether some modules compute in float32, and are right for that, while all others keep the limits of float64.
 
-
-def follow_otherwise(session: Session, case: Case) -> bool:
-    """Tell whether the sides follow a tiny change of all numbers differently, though they are nearly equal.
-
-    Two formulas that are nearly equal have nearly equal slopes. Float32 somewhere inside is deaf to such a change, or jumps.
+    What the first hand on to the others is off, and theirs to inherit; the whole is then held to float32's limits.
     """
-
-    def nudged(name: str, array: np.ndarray) -> np.ndarray:
-        return array * (1.0 + NUDGE * stream("nudge", name).uniform(-1.0, 1.0, array.shape))
-
-    moved = []
-    for compute in (session.by_reference, session.by_candidate):
-        before, after = (parts(compute(one, "float64", False))["outputs"] for one in (case, case.each(nudged)))
-        floats = [name for name in sorted(before) if before[name].dtype.kind == "f"]
-        moved.append(np.concatenate([(after[name] - before[name]).ravel() for name in floats]))
-    return bool(np.linalg.norm(moved[0] - moved[1]) > OTHERWISE * np.linalg.norm(moved[0]))
+    tree = bisect(session, case, "float64")
+    if tree.first is not None or not tree.single:
+        return False
+    session.rules["float64"] = "float32"
+    session.single |= dict.fromkeys(tree.single)
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -141,33 +141,47 @@ def _generic(session: Session, case: Case) -> Case:
 
 
 class _Noticing:
-    """A case computed right, with which the answers to planted cases are compared."""
+    """A case computed right, with which the answers to planted cases are compared.
+
+    A planted change counts by what it moves: an error that a side has without it is no effect of it.
+    """
 
     def __init__(self, session: Session, case: Case):
         self.session, self.case = session, case
         self.dtype = session.dtypes[0]  # float64 where it is compared, in which nearly everything shows
         self.by = Judge(session, case)
 
+    @cached_property
+    def candidate(self) -> Answer:
+        return self.session.by_candidate(self.case, self.dtype)
+
+    @cached_property
+    def reference(self) -> Answer:
+        return self.session.by_reference(self.case, self.dtype)
+
     def caught(self, mistake: Mistake) -> bool:
         """Tell whether the candidate's answer to the planted case fails the verdict on the case."""
         planted = mistake.plant(self.case)
-        return planted is not None and self._differs(self.session.by_candidate(planted, self.dtype))
+        return planted is not None and self._moved(self.candidate, self.session.by_candidate(planted, self.dtype))
 
     def felt(self, mistake: Mistake) -> bool:
         """Tell whether the reference itself answers otherwise."""
         planted = mistake.plant(self.case)
-        return planted is not None and self._differs(self.session.by_reference(planted, self.dtype))
+        return planted is not None and self._moved(self.reference, self.session.by_reference(planted, self.dtype))
 
     def steady(self) -> bool:
         """Tell whether a last place of every number, which cannot matter, passes for the same."""
-        return not self._differs(self.session.by_candidate(self.case.copy(self.dtype, 0), self.dtype))
+        return not self._moved(self.candidate, self.session.by_candidate(self.case.copy(self.dtype, 0), self.dtype))
 
-    def _differs(self, answer: Answer) -> bool:
-        got = parts(answer)
+    def _moved(self, before: Answer, after: Answer) -> bool:
+        """Tell whether an answer that is right but for what has moved would fail."""
+        rule = self.session.rules.get(self.dtype, self.dtype)
+        earlier, got = parts(before), parts(after)
         for kind, exact in self.by.exact.items():
-            ours, theirs, words = comparable(got[kind], exact)
-            rule = self.session.rules.get(self.dtype, self.dtype)
-            figures = judged(kind, rule, measured(kind, ours, theirs), self.by.yardstick(kind, rule))
+            ours, theirs, words = comparable(got[kind], earlier[kind])
+            finite = {name: np.where(np.isfinite(exact[name]), exact[name], 0.0) for name in ours}
+            moved = {name: value + (ours[name] - theirs[name]) for name, value in finite.items()}
+            figures = judged(kind, rule, measured(kind, moved, finite), self.by.yardstick(kind, rule))
             if words or not all(one.passed for one in figures):
                 return True
         return False

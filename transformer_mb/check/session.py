@@ -67,7 +67,8 @@ class Session:
         reference, candidate: the sides. map: their weights paired.
         dtypes: of the runs that are judged. truth: the dtype of what counts as exact: float64 where the reference offers it.
         gradients: whether both can be differentiated and are asked to be.
-        rules: by dtype of a run the one whose limits hold, once something inside was found to compute in that.
+        rules: by dtype of a run the one whose limits hold for the whole, once modules inside were found to compute in that.
+        single: the names of these modules, in the order in which they were found.
     """
 
     def __init__(self, plan: Plan, reference: Side, candidate: Side, pool: ThreadPoolExecutor):
@@ -75,6 +76,7 @@ class Session:
         self.truth = "float64" if reference.offers("float64") else "float32"
         self.gradients = plan.gradients and reference.differentiates and candidate.differentiates
         self.rules: dict[str, str] = {}
+        self.single: dict[str, None] = {}
         reference.same_masks = candidate.same_masks = plan.dropout == "same masks"
         first = drawn(plan.inputs, plan.sizes, "first")
         both = {side: self.first_dtype(side) for side in (reference, candidate)}

@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..parity.verdict.limits import FLOOR_EPS, TIMES
 from ..reports.record import finite
-from .cases import EPS
-from .limits import TIMES_OWN, Figure
+from .limits import Figure
 
-SUBTLE = TIMES_OWN * FLOOR_EPS * EPS["float32"]  # errors of float64 that float32 inside would explain
 JUMP = 10.0  # times the error of the module before: a jump; less is growth
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
@@ -28,6 +25,7 @@ class Node:
         inherited: the error of its output in the candidate's own run; None where its output is no array of that shape.
         quantiles: of the size of its own error in units of the root mean square, at QUANTILES. usual: of the reference's own
             error in that dtype; none in float64.
+        single: the parts of it that compute in float32 in a float64 run, and are held to its limits.
     """
 
     reference: str
@@ -38,6 +36,7 @@ class Node:
     inherited: float | None
     quantiles: tuple[float, ...] = ()
     usual: tuple[float, ...] = ()
+    single: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -54,20 +53,13 @@ def _at_quantiles(values: tuple[float, ...]) -> str:
     return ", ".join(f"{100 * share:g} % {value:.1e}" for share, value in zip(QUANTILES, values, strict=True))
 
 
-def _is_subtle(one: Figure) -> bool:
-    """Tell whether float32 somewhere inside would explain an error of float64."""
-    return one.dtype == "float64" and one.error <= SUBTLE * TIMES[one.figure]
-
-
 def _wrong_forward(node: Node) -> bool:
     return node.forward is not None and not node.forward.passed
 
 
 def _shown(one: Figure) -> str:
     if one.passed:
-        return f"{one.error:.0e}"
-    if _is_subtle(one):
-        return f"{one.error:.0e}, as float32 inside would explain"
+        return f"{one.error:.0e}" + (", in float32" if one.rule else "")
     return f"{one.error:.0e} WRONG in {one.part}" if one.error < float("inf") else f"WRONG: {one.reason}"
 
 
@@ -86,12 +78,16 @@ class Tree:
 
     @property
     def first_node(self) -> Node | None:
-        """Return that module: of several one whose error float32 somewhere inside would not explain, if there is one."""
-        forward = [(node, node.forward) for node in self.nodes]
-        backward = [(node, node.backward) for node in reversed(self.nodes)]
-        failed = [(node, one) for node, one in (*forward, *backward) if one is not None and not one.passed]
-        plain = [node for node, one in failed if not _is_subtle(one)]
-        return next(iter([*plain, *(node for node, _ in failed)]), None)
+        """Return that module."""
+        forward = [node for node in self.nodes if _wrong_forward(node)]
+        backward = [node for node in reversed(self.nodes) if node.failed]
+        return next(iter([*forward, *backward]), None)
+
+    @property
+    def single(self) -> list[str]:
+        """Name what computes in float32 in a float64 run; of the layer itself, the part of it that does."""
+        single = [node for node in self.nodes if node.single]
+        return [node.name if node.reference else f"{node.name} ({', '.join(node.single)})" for node in single]
 
     @property
     def course(self) -> str:

@@ -244,10 +244,10 @@ def _notes(port: Port, sides: tuple[Side, Side], session: Session) -> Iterator[s
         yield "Gradients were not compared."
     if not sides[0].files and sides[0].package not in hidden_from(port.candidate, port.reference, sides[0].package):
         yield f"The candidate can import {sides[0].package}, in which the reference is: it was searched for its name alone."
-    if session.rules:
+    if session.single:
         yield (
-            "Something computes in float32 where float64 is asked for, and all is held to float32's limits: what "
-            "is off by less than they allow, such as another epsilon, is not told apart."
+            f"Computed in float32 where float64 is asked for, and held to float32's limits there: {', '.join(session.single)}. "
+            "What is off there by less than they allow, such as another epsilon, is not told apart."
         )
     if session.truth != "float64":
         yield "The reference has no float64, so that the same mathematics is not proven."

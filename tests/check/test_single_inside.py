@@ -1,0 +1,49 @@
+"""Float32 inside a float64 run is found module by module: it loosens the limits of no other module."""
+
+from pathlib import Path
+
+import pytest
+
+from transformer_mb import check
+
+FILE = f"{Path(__file__).parent}/layers/deaf_in_torch.py"
+REFERENCE = check.torch(f"{FILE}:Model")
+CASE = {"inputs": {"ids": check.ids("B", "T", below=11)}, "sizes": {"B": 3, "T": 4}}
+
+
+def report(name="Model", **options):
+    return check.check(REFERENCE, check.torch(f"{FILE}:{name}", **options), **CASE, draws=2)
+
+
+def weaker(found):
+    return [note for note in found.notes if note.startswith("weaker")]
+
+
+@pytest.mark.parametrize(
+    ("single", "where"),
+    [
+        (("embed",), "embed"),
+        (("one",), "one"),
+        (("embed", "one"), "embed, one"),
+        (("glue",), "the whole (what it gives to two, the gradient of what it has from one)"),
+    ],
+)
+def test_a_module_that_computes_in_float32_passes_and_is_named_exactly(single, where):
+    found = report(single=single)
+    assert found.passed, found
+    assert weaker(found) == [f"weaker: float64 runs compute in float32 in {where}, and are held to its limits there"]
+
+
+@pytest.mark.parametrize("single", ["embed", "one", "glue"])
+def test_a_wrong_epsilon_beside_it_fails_and_names_the_norm(single):
+    """The epsilon of 1e-6 for 1e-5 moves the outputs by what float32 alone would allow."""
+    found = report(single=(single,), epsilon=1.001e-5)
+    assert not found.passed and found.tree.first == "norm", found
+    assert {one.dtype for one in found.figures if not one.passed} == {"float64"}
+    assert found.tree.single and "norm" not in found.tree.single and not weaker(found)
+
+
+def test_a_side_wholly_in_float32_is_held_to_its_limits_and_said_to_be_so():
+    found = report("Everywhere")
+    assert found.passed and "the whole (what it returns" in weaker(found)[0], found
+    assert not report("Everywhere", epsilon=1e-3).passed
