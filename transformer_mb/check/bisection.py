@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import WorkerError
 from ..parity.verdict.limits import TIMES
 from .cases import Case
 from .feeding import Fed, Own, Pick
@@ -20,7 +21,7 @@ from .limits import FLOAT32_INSIDE, Figure, Yardstick, comparable, judged, measu
 from .pairing import Pair, Same, paired_calls, paired_sites, parent_of
 from .session import Session
 from .side import Passed
-from .taps import Site
+from .taps import NUMBERS, Site
 from .tree import QUANTILES, Node, Tree
 
 OTHERWISE = 0.01  # of the reference's own movement
@@ -36,15 +37,36 @@ def bisect(session: Session, case: Case, dtype: str, backward: bool | None = Non
         lambda: session.candidate.record(dtype, weights, *arguments),
     )
     pairs = paired_calls(session.map, reference, candidate)
-    same = [one for pair in pairs for way in ("in", "out") for one in paired_sites(pair, way, reference, candidate)]
-    verdicts = _Verdicts(Fed(session, case, dtype, reference, same))
     paths = [pair.reference for pair in pairs]
-    nodes = []
-    for pair in pairs:
-        inside = [one for one in same if one.pair.reference and parent_of(one.pair.reference, paths) == pair.reference]
-        itself = [one for one in same if one.pair == pair]
-        nodes.append(verdicts.node(pair, itself, inside, paths, _inherited(itself, reference, candidate)))
-    return Tree(dtype, tuple(nodes))
+
+    def places(*ways: str) -> list[Same]:
+        return [one for pair in pairs for way in ways for one in paired_sites(pair, way, reference, candidate)]
+
+    def examined(same: list[Same]) -> dict[Pair, Node]:
+        verdicts = _Verdicts(Fed(session, case, dtype, reference, same))
+        nodes = {}
+        for pair in pairs:
+            inside = [one for one in same if one.pair.reference and parent_of(one.pair.reference, paths) == pair.reference]
+            itself = [one for one in same if one.pair == pair]
+            nodes[pair] = verdicts.node(pair, itself, inside, paths, _inherited(itself, reference, candidate))
+        return nodes
+
+    floats = places("in", "out")
+    nodes = examined(floats)
+    # Whole numbers may be counted otherwise on purpose: they are put right where that alone puts their module right.
+    tried = [one for one in places(NUMBERS) if nodes[one.pair].failed and _differ(one, reference, candidate)]
+    if tried:
+        try:
+            again = examined([*floats, *tried])
+            mended = [one for one in tried if not again[one.pair].failed]
+            nodes = again if mended == tried else examined([*floats, *mended]) if mended else nodes
+        except WorkerError:  # as rows that a table does not have: it counts otherwise
+            pass
+    return Tree(dtype, tuple(nodes.values()))
+
+
+def _differ(one: Same, reference: Passed, candidate: Passed) -> bool:
+    return not np.array_equal(reference.values[one.reference[0]], candidate.values[one.candidate[0]])
 
 
 class _Verdicts:
@@ -55,7 +77,7 @@ class _Verdicts:
 
     def node(self, pair: Pair, itself: list[Same], inside: list[Same], paths: list[str], inherited: float | None) -> Node:
         """Judge a module: what it returns and what it gives to those inside; backward the reverse, and its weights."""
-        computed = [one for one in itself if one.way == "out"] + [one for one in inside if one.way == "in"]
+        computed = [one for one in itself if one.way == "out"] + [one for one in inside if one.way in ("in", NUMBERS)]
         forward = [self._values(one, pair) for one in computed]
         given = [one for one in itself if one.way == "in"] + [one for one in inside if one.way == "out"]
         backward = [found for one in given if (found := self._gradients(one, pair)) is not None]
@@ -95,6 +117,8 @@ class _Verdicts:
         got, exact, words = comparable({part: ours(self.fed.got)}, {part: theirs(self.fed.exact)})
         if words:
             return wrong(part, self.dtype, words[part])
+        if not got:  # whole numbers that are equal
+            return Figure(part, self.dtype, True, 0.0, 1.0, "equal")
         off = measured(kind, got, exact)
         figure = judged(kind, self.dtype, off, self._yardstick(kind, part, theirs, self.dtype))[0]
         if figure.passed or self.dtype != "float64" or figure.error > FLOAT32_INSIDE * TIMES[figure.figure]:

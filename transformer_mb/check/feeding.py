@@ -105,7 +105,7 @@ class Fed:
 
     def _nudged(self) -> Feed:
         def off(kind: str, array: np.ndarray) -> np.ndarray:
-            return array * (1.0 + NUDGE * stream("nudge", kind).uniform(-1.0, 1.0, array.shape))
+            return array * (1.0 + NUDGE * stream("nudge", kind).uniform(-1.0, 1.0, array.shape)) if _floats(array) else array
 
         return Feed(
             # A number that fills a tensor without a partner is no weight of the candidate, which could not follow it.
@@ -118,9 +118,13 @@ class Fed:
         signs = stream("fed", number, self.case.seed)
         values = []
         for value in self.feed.values:
-            moved = value * (1.0 + EPS[dtype] * signs.choice([-1.0, 1.0], value.shape)) if number else value
-            values.append(rounded(moved, dtype).astype(np.float64))
+            moved = value * (1.0 + EPS[dtype] * signs.choice([-1.0, 1.0], value.shape)) if number and _floats(value) else value
+            values.append(rounded(moved, dtype).astype(np.float64) if _floats(value) else value)
         return replace(self.feed, values=values)
+
+
+def _floats(array: np.ndarray) -> bool:
+    return array.dtype.kind == "f"
 
 
 def _summed(reference: Passed, sites: Sequence[Site]) -> np.ndarray | None:

@@ -10,12 +10,16 @@ from . import nesting
 from .adapters.adapter import Adapter, Tap
 from .eight_bits import on_grid
 
+NUMBERS = "numbers"
+
 
 class Site(NamedTuple):
-    """A place where an array of floats enters or leaves a module.
+    """A place where an array enters or leaves a module.
 
     Args:
-        path: of the module. number: of its call, from 0. way: ``in`` or ``out``. place: of the array among those of the call.
+        path: of the module. number: of its call, from 0.
+        way: ``in`` or ``out`` of floats, ``numbers`` of whole numbers that enter, as positions do.
+        place: of the array among those of the call.
     """
 
     path: str
@@ -28,7 +32,7 @@ Change = Callable[[Site, Any], Any]
 
 
 class Sites(Tap):
-    """A tap that calls ``change`` with each array of floats, at each site in the order of the run."""
+    """A tap that calls ``change`` with each array that has a site, in the order of the run."""
 
     def __init__(self, adapter: Adapter, change: Change):
         self.adapter, self.change = adapter, change
@@ -46,14 +50,14 @@ class Sites(Tap):
         return self._changed(output, path, self.open[path].pop(), "out")
 
     def _changed(self, tree: Any, path: str, number: int, way: str) -> Any:
-        index = -1
+        places: Counter[str] = Counter()
 
         def one(_: str, leaf: Any) -> Any:
-            nonlocal index
-            if not self.adapter.is_float(leaf):
+            kind = way if self.adapter.is_float(leaf) else NUMBERS if way == "in" and self.adapter.is_whole(leaf) else None
+            if kind is None:
                 return leaf
-            index += 1
-            return self.change(Site(path, number, way, index), leaf)
+            places[kind] += 1
+            return self.change(Site(path, number, kind, places[kind] - 1), leaf)
 
         return nesting.changed(tree, one)
 
@@ -74,7 +78,7 @@ class Shifted(Sites):
     """A tap that adds an array at each site: the gradient of a zero that is added is the gradient of what it is added to."""
 
     def __init__(self, adapter: Adapter, shifts: dict[Site, Any]):
-        super().__init__(adapter, lambda site, leaf: leaf + shifts[site])
+        super().__init__(adapter, lambda site, leaf: leaf + shifts[site] if site in shifts else leaf)
 
 
 class InEightBits(Sites):
@@ -84,7 +88,7 @@ class InEightBits(Sites):
         holders = {name.rpartition(".")[0] for name, value in adapter.weights().items() if value.ndim > 1}
 
         def rounded(site: Site, leaf: Any) -> Any:
-            if site.way == "out" or site.path not in holders:
+            if site.way != "in" or site.path not in holders:
                 return leaf
             array = adapter.numpy(leaf)
             return leaf if array is None else adapter.array(on_grid(array))

@@ -60,7 +60,7 @@ def _wrong_forward(node: Node) -> bool:
 def _shown(one: Figure) -> str:
     if one.passed:
         return f"{one.error:.0e}" + (", in float32" if one.rule else "")
-    return f"{one.error:.0e} WRONG in {one.part}" if one.error < float("inf") else f"WRONG: {one.reason}"
+    return f"{one.error:.0e} WRONG in {one.part}" if one.error < float("inf") else f"WRONG in {one.part}: {one.reason}"
 
 
 @dataclass(frozen=True)

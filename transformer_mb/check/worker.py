@@ -24,7 +24,7 @@ from .blame import place_of
 from .dropping import Masks
 from .optimizers import Optimizer
 from .subjects import Subject
-from .taps import Exchanged, InEightBits, Recorded, Shifted, Site
+from .taps import NUMBERS, Exchanged, InEightBits, Recorded, Shifted, Site
 
 Answer = tuple[str, bytes]  # a JSON text and arrays
 Facts = dict[str, Any]
@@ -169,10 +169,11 @@ class _Built:
         values = {site: _array(adapter, value) for site, value in tap.values.items()}
         answer = {f"value.{number}": value for number, value in enumerate(values.values())}
         if facts["gradients"] and adapter.differentiates:
-            zeros = [adapter.array(np.zeros(value.shape)) for value in values.values()]
+            shifted = {n: site for n, site in enumerate(values) if site.way != NUMBERS}
+            zeros = [adapter.array(np.zeros(values[site].shape)) for site in shifted.values()]
 
             def function(leaves: list[Any]) -> list[Any]:
-                output = self._run(adapter, inputs, Shifted(adapter, dict(zip(values, leaves, strict=True))))
+                output = self._run(adapter, inputs, Shifted(adapter, dict(zip(shifted.values(), leaves, strict=True))))
                 floats = {path: value for path, value in nesting.leaves(output) if adapter.is_float(value)}
                 paths[:] = floats
                 return list(floats.values())
@@ -183,7 +184,8 @@ class _Built:
 
             paths: list[str] = []
             found = adapter.differentiate(function, zeros, cotangents).leaves
-            answer |= {f"gradient.{n}": _array(adapter, one) for n, one in enumerate(found) if one is not None}
+            by_number = zip(shifted, found, strict=True)
+            answer |= {f"gradient.{n}": _array(adapter, one) for n, one in by_number if one is not None}
         return {"sites": list(values)}, answer
 
     def exchange(self, facts: Facts, arrays: Arrays) -> tuple[Facts, Arrays]:
@@ -196,19 +198,22 @@ class _Built:
         sites = [Site(*site) for site in facts["sites"]]
         given = [adapter.array(arrays[f"value.{number}"]) for number in range(len(sites))]
         ends = {site: arrays[name] for n, site in enumerate(sites) if (name := f"cotangent.{n}") in arrays}
-        tap = Exchanged(adapter, dict(zip(sites, given, strict=True)))
-        self._run(adapter, inputs, tap)
+        every = dict(zip(sites, given, strict=True))
+        self._run(adapter, inputs, tap := Exchanged(adapter, every))
         answer = {f"own.{n}": _array(adapter, tap.own[site]) for n, site in enumerate(sites) if site in tap.own}
         if not ends or not adapter.differentiates:
             return {}, answer
+        fed = {n: site for n, site in enumerate(sites) if site.way != NUMBERS}
 
         def function(leaves: list[Any]) -> list[Any]:
-            tap = Exchanged(adapter, dict(zip(sites, leaves, strict=True)))
+            tap = Exchanged(adapter, every | dict(zip(fed.values(), leaves, strict=True)))
             self._run(adapter, inputs, tap)
             return [tap.own[site] for site in ends]
 
-        found = adapter.differentiate(function, given, lambda outputs: [adapter.array(value) for value in ends.values()])
-        answer |= {f"gradient.{n}": _array(adapter, one) for n, one in enumerate(found.leaves) if one is not None}
+        leaves = [every[site] for site in fed.values()]
+        found = adapter.differentiate(function, leaves, lambda outputs: [adapter.array(value) for value in ends.values()])
+        by_number = zip(fed, found.leaves, strict=True)
+        answer |= {f"gradient.{n}": _array(adapter, one) for n, one in by_number if one is not None}
         answer |= {f"of weight.{n}": _array(adapter, one) for n, one in found.weights.items() if one is not None}
         return {}, answer
 

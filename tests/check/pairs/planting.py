@@ -46,7 +46,7 @@ class Mistake:
 
 def _read() -> list[Mistake]:
     by_text = [Mistake(pair, **mistake) for pair, rows in tomllib.loads(TEXTS.read_text()).items() for mistake in rows]
-    return by_text + [Mistake(one.pair, one.what, one.module, entries=one.entries) for one in WRONG_MAPS]
+    return by_text + [Mistake(one.pair, one.what, one.module, entries=one.entries, named=one.named) for one in WRONG_MAPS]
 
 
 MISTAKES = _read()

@@ -9,12 +9,17 @@ from transformer_mb.check import stack, weight
 
 
 class WrongMap(NamedTuple):
-    """A pair, what is wrong with its map, the module that must be named ("" is the layer itself), and the entries."""
+    """A pair, what is wrong with its map, the module that must be named ("" is the layer itself), and the entries.
+
+    ``named``: whether it is. Modules that change places are each right with the weights that they are given: what calls them in
+    the wrong order is named.
+    """
 
     pair: str
     what: str
     module: str
     entries: dict
+    named: bool = True
 
 
 def packed(parts, ending="kernel", reshape=(16, 16)):
@@ -33,6 +38,7 @@ WRONG_MAPS = [
         "two norms change places",
         "norm1",
         {"norm1.weight": "norm2.scale", "norm1.bias": "norm2.bias", "norm2.weight": "norm1.scale", "norm2.bias": "norm1.bias"},
+        named=False,
     ),
     WrongMap(
         "paddle-encoder",
@@ -82,6 +88,7 @@ WRONG_MAPS = [
         "two blocks' networks change places",
         "h.0.mlp.c_fc",
         {"h.0.mlp.c_fc.weight": "h.1.mlp.c_fc.kernel", "h.1.mlp.c_fc.weight": "h.0.mlp.c_fc.kernel"},
+        named=False,
     ),
     WrongMap(
         "lstm",

@@ -137,6 +137,10 @@ class Adapter(ABC):
         """Tell whether a leaf is an array of floats, which gradients flow through."""
         return self.numpy_kind(value) == "f"
 
+    def is_whole(self, value: Any) -> bool:
+        """Tell whether a leaf is an array of whole numbers; booleans are none."""
+        return not self.is_float(value) and self.numpy_kind(value) in ("i", "u")
+
     def numpy_kind(self, value: Any) -> str | None:
         array = self.numpy(value)
         return None if array is None else array.dtype.kind
