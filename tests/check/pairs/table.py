@@ -7,6 +7,8 @@ No file there imports another one, so that a copy with a planted mistake is comp
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from transformer_mb import check
 from transformer_mb.check import floats, ids, lengths, stack, weight
 
@@ -196,7 +198,10 @@ PAIRS = {
         check.function(layer("torch_optimizers.py:every"), of="torch"),
         check.function(layer("jax_optimizers.py:every"), of="flax"),
         None,
-        {"a": floats("N"), "b": floats("M"), "da": floats(10, "N"), "db": floats(10, "M")},
+        {
+            **{"a": floats("N"), "b": floats("M"), "da": floats(10, "N"), "db": floats(10, "M")},
+            "betas": np.array([0.9, 0.999]),
+        },
         {"N": 5, "M": 3},
         {"gradients": False},
     ),
