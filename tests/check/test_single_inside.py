@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from check.pairs.planting import MISTAKES, Mistake
 from transformer_mb import check
 
 FILE = f"{Path(__file__).parent}/layers/deaf_in_torch.py"
@@ -47,3 +48,24 @@ def test_a_side_wholly_in_float32_is_held_to_its_limits_and_said_to_be_so():
     found = report("Everywhere")
     assert found.passed and "the whole (what it returns" in weaker(found)[0], found
     assert not report("Everywhere", epsilon=1e-3).passed
+
+
+TABLE = Mistake("gpt2", "flax' own table", "", "self.wte = Table(vocabulary", "self.wte = nnx.Embed(vocabulary")
+EPSILON = next(one for one in MISTAKES if one.pair == "gpt2" and "epsilon" in one.what)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("wrong", [False, True], ids=["right", "a wrong epsilon"])
+def test_flax_own_table_is_named_and_excuses_no_epsilon(wrong, tmp_path):
+    """``nnx.Embed`` computes in the dtype that it was made in, float32, whatever its weights are cast to."""
+    pair = TABLE.planted(tmp_path)
+    copy = tmp_path / "gpt2_nnx.py"
+    if wrong:
+        copy.write_text(copy.read_text().replace(EPSILON.old, EPSILON.new))
+    how = {"weights": pair.weights, "inputs": pair.inputs, "sizes": pair.sizes}
+    found = check.check(pair.reference, pair.candidate, **how, draws=1, sensitivity=False)
+    assert found.passed is not wrong, found
+    if wrong:
+        assert found.tree.first == EPSILON.module and found.tree.single == ["wte"], found
+    else:
+        assert weaker(found) == ["weaker: float64 runs compute in float32 in wte, and are held to its limits there"]
