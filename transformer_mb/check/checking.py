@@ -8,13 +8,14 @@ from typing import Any
 
 from ..columns.ending import TIMEOUT
 from ..errors import ConfigError
+from ..printable import listed
 from .bisection import bisect as bisect_modules
 from .exactness import exactness
 from .inputs import Given, Sizes
 from .judging import judge
 from .limits import Figure, worst_figures
 from .optimizers import Optimizer
-from .report import Report
+from .report import SHOWN, Report
 from .sensitivity import planted, steady
 from .session import PRECISIONS, Session, opened
 from .stepping import judge_steps
@@ -113,6 +114,6 @@ def _notes(session: Session) -> list[str]:
         if session.plan.gradients and not side.differentiates:
             notes[f"gradients are not compared: {side.subject.label} has none here"] = None
     if session.single:
-        where = ", ".join(session.single)
+        where = listed(list(session.single), SHOWN)
         notes[f"weaker: float64 runs compute in float32 in {where}, and are held to its limits there"] = None
     return list(notes)

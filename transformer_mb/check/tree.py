@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..printable import listed
 from ..reports.record import finite
 from .limits import Figure
 
 JUMP = 10.0  # times the error of the module before: a jump; less is growth
+PARTS = 3  # of the layer itself that are named
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
 
@@ -87,7 +89,7 @@ class Tree:
     def single(self) -> list[str]:
         """Name what computes in float32 in a float64 run; of the layer itself, the part of it that does."""
         single = [node for node in self.nodes if node.single]
-        return [node.name if node.reference else f"{node.name} ({', '.join(node.single)})" for node in single]
+        return [node.name if node.reference else f"{node.name} ({listed(node.single, PARTS)})" for node in single]
 
     @property
     def course(self) -> str:

@@ -16,9 +16,11 @@ from ..check import Case, Figure, Plant, Session, opened
 from ..check.bisection import bisect
 from ..check.judging import judge as judged_case
 from ..check.limits import worst_figures
+from ..check.report import SHOWN
 from ..check.sensitivity import planted, steady
 from ..check.session import Plan
 from ..errors import TransformerMBError, WorkerError
+from ..printable import listed
 from ..random_streams import stream
 from . import confine
 from .port_file import Port, read_port
@@ -246,8 +248,8 @@ def _notes(port: Port, sides: tuple[Side, Side], session: Session) -> Iterator[s
         yield f"The candidate can import {sides[0].package}, in which the reference is: it was searched for its name alone."
     if session.single:
         yield (
-            f"Computed in float32 where float64 is asked for, and held to float32's limits there: {', '.join(session.single)}. "
-            "What is off there by less than they allow, such as another epsilon, is not told apart."
+            f"Computed in float32 where float64 is asked for: {listed(list(session.single), SHOWN)}. What is off there by less "
+            "than float32's limits allow, such as another epsilon, is not told apart."
         )
     if session.truth != "float64":
         yield "The reference has no float64, so that the same mathematics is not proven."
