@@ -1,4 +1,4 @@
-"""What modules compute by themselves: those of both sides are fed the same at the sites that are paired."""
+"""Modules by themselves: those of both sides are fed the same at the sites that are paired."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Pick = Callable[[Own], np.ndarray]  # of one array
 
 @dataclass(frozen=True)
 class Feed:
-    """What is fed: the weights, and for each place that is paired the array there and the gradient that follows it."""
+    """The numbers that are fed: weights, and for each place that is paired the array there and the gradient that follows it."""
 
     weights: Arrays
     values: Sequence[np.ndarray]
@@ -62,7 +62,7 @@ class Fed:
 
     @cached_property
     def nudged(self) -> tuple[Own, Own]:
-        """What both sides compute, the reference first, from numbers that are all off by a little."""
+        """The results of both sides, the reference first, from numbers that are all off by a little."""
         feed = self._nudged()
         reference, candidate = self.session.at_once(
             lambda: self.by_reference(self.session.truth, feed), lambda: self.by_candidate(feed)
