@@ -10,8 +10,8 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 
 # By room: lines and files of Python at most. A room stands for its folders that are not listed themselves.
 ROOMS = {
-    "transformer_mb": (4_187, 39),
-    "transformer_mb/check": (6_511, 49),
+    "transformer_mb": (4_195, 39),
+    "transformer_mb/check": (6_676, 50),
     "transformer_mb/checkpoint": (900, 7),
     "transformer_mb/cli": (3_552, 42),
     "transformer_mb/compare": (8_355, 84),
@@ -23,7 +23,7 @@ ROOMS = {
     "transformer_mb/files": (1_129, 13),
     "transformer_mb/inference": (1_207, 11),
     "transformer_mb/interface": (447, 3),
-    "transformer_mb/judge": (1_112, 7),
+    "transformer_mb/judge": (1_114, 7),
     "transformer_mb/machine": (231, 7),
     "transformer_mb/parity": (8_767, 62),
     "transformer_mb/porting": (11_084, 100),
@@ -44,7 +44,7 @@ ROOMS = {
     "backends/tensorflow": (2_516, 21),
     "backends/torch": (2_471, 29),
     "tests": (677, 8),
-    "tests/check": (3_324, 45),
+    "tests/check": (3_621, 52),
     "tests/cli": (3_072, 20),
     "tests/compare": (2_171, 21),
     "tests/core": (7_725, 42),
