@@ -70,3 +70,25 @@ def test_the_written_files_are_formatted_as_the_house_is():
         if path.endswith(".py"):
             ast.parse(text)
             assert all(len(line) <= 128 for line in text.splitlines()), path
+
+
+@pytest.mark.long
+def test_the_commands_of_the_page_run_in_their_order(tmp_path):
+    """All but how pip installs, which is to leave this environment as it is; suite and matrix say what is missing."""
+    page = (ROOT / "docs" / "OWN_BACKENDS.md").read_text()
+    commands = [line.split() for line in page.splitlines() if re.match(r"    (transformer-mb|pip|pytest) ", line)]
+    assert [words[0] for words in commands] == ["transformer-mb", "pip", "pytest", "transformer-mb"]
+    assert commands[1][:4] == ["pip", "install", "--editable", "mine_backend"]
+    place = tmp_path / "installed"
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(place), "./mine_backend"]
+    commands[1] = ["pip", "install", *options]
+    modules = {"transformer-mb": "transformer_mb", "pip": "pip", "pytest": "pytest"}
+    environment = {**os.environ, "PYTHONPATH": f"{place}{os.pathsep}{ROOT}"}
+    said = []
+    for name, *words in commands:
+        words = [word.strip('"') for word in " ".join(words).replace('"not long"', "not-long").split()]
+        words = ["not long" if word == "not-long" else word for word in words]
+        command = [sys.executable, "-m", modules[name], *words]
+        said.append(subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True))
+    assert [done.returncode for done in said[:3]] == [0, 0, 1] and said[3].returncode != 0, said[1].stderr + said[3].stderr
+    assert "fill in" in said[2].stdout and "fill in MineBackend.find_device" in said[3].stdout + said[3].stderr

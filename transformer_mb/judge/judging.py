@@ -135,8 +135,14 @@ def _session(port: Port, sides: tuple[Side, Side]) -> Iterator[Session]:
         compared = opened(
             reference, candidate, weights=port.weights, inputs=port.inputs, sizes=port.sizes, gradients=port.gradients
         )
-        with compared as session:
-            yield session
+        try:
+            with compared as session:
+                yield session
+        except WorkerError as error:  # whose reader knows no folder of ours
+            words = str(error)
+            for role in ("reference", "candidate"):
+                words = words.replace(f"{folder / role / 'files'}/", "")
+            raise type(error)(words) from None
 
 
 def _judged(port: Port, sides: tuple[Side, Side], session: Session, seeds: tuple[Seeds, ...]) -> Judgement:
