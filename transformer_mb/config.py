@@ -15,6 +15,8 @@ from .config_checks import check_heads as check_heads
 from .config_checks import check_norm as check_norm
 from .config_checks import check_norm_eps as check_norm_eps
 from .config_checks import check_rate as check_rate
+from .config_checks import check_rotary_base as check_rotary_base
+from .config_checks import check_rotary_width as check_rotary_width
 from .config_checks import check_sizes as check_sizes
 from .config_checks import check_table as check_table
 from .config_checks import check_whole as check_whole
@@ -22,7 +24,7 @@ from .errors import ConfigError
 from .fields import check_field_types, check_names, refusing_unknown_fields
 
 RATES = ("dropout", "attention_dropout", "embedding_dropout", "ffn_dropout")
-LONGEST_TABLE = 1 << 16  # sinusoidal positions: their table is made from the number alone, which no tensor bounds
+LONGEST_TABLE = 1 << 16  # of positions that are not learned: their table is made from the number alone, which no tensor bounds
 
 
 @refusing_unknown_fields
@@ -36,7 +38,7 @@ class TransformerConfig:
         source_vocab_size, target_vocab_size: rows of the embedding tables; the side that the
             architecture lacks stays None.
         num_hiddens: D, the width of the model. ffn_num_hiddens: F, the width inside the FFN.
-        max_len: how many positions there are; longer sequences are refused. Sinusoidal ones are at most LONGEST_TABLE.
+        max_len: how many positions there are; longer sequences are refused. At most LONGEST_TABLE, unless they are learned.
         norm_position: ``post`` normalises after the residual sum (Vaswani et al. 2017), ``pre``
             before the sublayer.
         final_norm: one more normalisation after the last block of each side.
@@ -53,9 +55,12 @@ class TransformerConfig:
             target embedding table.
         output_scale: what the output projection reads is divided by sqrt(D) (T5 1.0).
         padding_vector_zero: the pad row of the tables is zero and gets no gradient.
-        position: ``relative`` adds no vectors, but to the scores of self-attention a number for each head and distance (T5).
-        relative_buckets, relative_max_distance: see ``positions.relative_buckets``.
-        sinusoid_layout: see ``positions.sinusoid_table``. position_offset: number of the first position (RoBERTa starts at 2).
+        position: what tells steps apart. ``sinusoidal`` and ``learned`` add a vector to each token's. ``relative`` adds to the
+            scores of self-attention a number for each head and distance (T5), and ``rotary`` turns its queries and keys by
+            angles that grow with the position (Su et al. 2021).
+        sinusoid_layout: see ``positions.sinusoid_table``. relative_buckets, relative_max_distance: see
+            ``positions.relative_buckets``. rotary_layout, rotary_base: see ``positions.rotary_table``.
+        position_offset: number of the first position (RoBERTa starts at 2).
         token_types: rows of the encoder's token-type table, 0 for none. pooler: BERT's tanh layer
             over the first position, for architecture ``encoder``.
         dropout: rate on sublayer outputs; attention_dropout: on attention weights, embedding_dropout: on embeddings with
@@ -96,6 +101,8 @@ class TransformerConfig:
     sinusoid_layout: str = "interleaved"
     relative_buckets: int = 32
     relative_max_distance: int = 128
+    rotary_layout: str = "halves"
+    rotary_base: float = 10000.0
     position_offset: int = 0
     encoder_attention_bias: bool = False
     decoder_attention_bias: bool = False
@@ -196,6 +203,7 @@ def _check_values(config: TransformerConfig) -> None:
         if rate is not None:
             check_rate(name, rate)
     check_norm_eps(config.norm_eps)
+    check_rotary_base("rotary_base", config.rotary_base)
 
 
 def _check_combinations(config: TransformerConfig) -> None:
@@ -216,7 +224,9 @@ def _check_combinations(config: TransformerConfig) -> None:
             f"max_len + position_offset must be at most {LONGEST_TABLE} for sinusoidal positions, got {positions}."
         )
     if config.position == "relative":
-        _check_relative(config, positions)
+        check_buckets(config.relative_buckets, config.relative_max_distance)
+    if config.position in ("relative", "rotary"):
+        _check_differences(config)
     if config.share_embeddings and config.source_vocab_size != config.target_vocab_size:
         raise ConfigError(
             "share_embeddings needs an encoder and a decoder with equal vocabulary sizes, got "
@@ -235,16 +245,20 @@ def _check_combinations(config: TransformerConfig) -> None:
     _check_ids(config)
 
 
-def _check_relative(config: TransformerConfig, positions: int) -> None:
-    check_buckets(config.relative_buckets, config.relative_max_distance)
-    if positions > LONGEST_TABLE:
-        raise ConfigError(f"max_len must be at most {LONGEST_TABLE} for relative positions, got {config.max_len}.")
+def _check_differences(config: TransformerConfig) -> None:
+    """Refuse what says where positions begin, and heads that cannot be turned."""
+    if config.max_len > LONGEST_TABLE:
+        raise ConfigError(f"max_len must be at most {LONGEST_TABLE} for {config.position} positions, got {config.max_len}.")
     if config.position_offset:
         raise ConfigError(
-            f"position_offset must be 0 for relative positions, of which differences alone count, got {config.position_offset}."
+            f"position_offset must be 0 for {config.position} positions, of which differences alone count, got "
+            f"{config.position_offset}."
         )
     if config.compat_decode != "correct":
-        raise ConfigError(f"compat_decode must be correct for relative positions, got {config.compat_decode}.")
+        raise ConfigError(f"compat_decode must be correct for {config.position} positions, got {config.compat_decode}.")
+    for side, present in (("encoder", config.has_encoder), ("decoder", config.has_decoder)):
+        if present and config.position == "rotary":
+            check_rotary_width(config.head_width(side))
 
 
 def _check_ids(config: TransformerConfig) -> None:

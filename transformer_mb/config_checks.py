@@ -14,8 +14,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "norm_position": ("post", "pre"),
     "norm_kind": ("layer_norm", "std_norm", "rms_norm"),
     "activation": ("relu", "gelu", "gelu_tanh", "silu"),
-    "position": ("sinusoidal", "learned", "relative"),
+    "position": ("sinusoidal", "learned", "relative", "rotary"),
     "sinusoid_layout": ("interleaved", "halves", "fairseq"),
+    "rotary_layout": ("halves", "interleaved"),
     "compat_decode": ("correct", "d2l"),
     "normalization": ("steps", "tokens"),  # of the loss
     "precision": ("full", "bf16", "tf32"),  # of a trainer's matrix products
@@ -58,6 +59,18 @@ def check_rate(name: str, rate: float) -> None:
 def check_norm_eps(eps: float) -> None:
     if not isinstance(eps, Real) or not 0.0 < eps < 1.0:
         raise ConfigError(f"norm_eps must be positive and below 1, got {eps!r:.80}.")
+
+
+def check_rotary_base(name: str, base: float) -> None:
+    """Refuse a base by which the wavelengths of rotary positions would not grow."""
+    if isinstance(base, bool) or not isinstance(base, Real) or not 1.0 < base < math.inf:
+        raise ConfigError(f"{name} must be a number above 1, got {base!r:.80}.")
+
+
+def check_rotary_width(width: int) -> None:
+    """Refuse heads whose numbers are no pairs."""
+    if width % 2:
+        raise ConfigError(f"The width of a head must be even for rotary positions, got {width}.")
 
 
 def check_norm(norm_shape: int | Sequence[int], eps: float, kind: str) -> tuple[int, ...]:

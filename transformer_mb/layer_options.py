@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict
 
-from .config import CHOICES, TransformerConfig, check_buckets, check_choice, check_count, check_rate
+from .config import CHOICES, TransformerConfig, check_buckets, check_choice, check_count, check_rate, check_rotary_base
 from .errors import ConfigError
 
 
@@ -32,10 +32,17 @@ class NormOptions(TypedDict, total=False):
 
 
 class HeadOptions(TypedDict, total=False):
-    """MultiHeadAttention's. ``head_size``: the width of a head; None is num_hiddens / num_heads."""
+    """MultiHeadAttention's. ``head_size``: the width of a head; None is num_hiddens / num_heads.
+
+    Of ``position`` only ``rotary`` says something here; ``max_len`` bounds it.
+    """
 
     head_size: int | None
     attention_scale: bool
+    position: str
+    rotary_layout: str
+    rotary_base: float
+    max_len: int
 
 
 class BlockOptions(NormOptions, HeadOptions, total=False):
@@ -106,6 +113,7 @@ NUMBERS: dict[str, Callable[[str, Any], None]] = {
     "attention_dropout": check_rate,
     "embedding_dropout": check_rate,
     "ffn_dropout": check_rate,
+    "rotary_base": check_rotary_base,
     "position_offset": check_count,
     "token_types": check_count,
 }
@@ -162,7 +170,7 @@ class Chosen:
 
     @property
     def heads(self) -> dict[str, Any]:
-        """The options of MultiHeadAttention."""
+        """The options of self-attention."""
         return self.of(HeadOptions)
 
     @property
@@ -170,6 +178,11 @@ class Chosen:
         """The arguments of RelativeBias that are options."""
         check_buckets(self.relative_buckets, self.relative_max_distance)
         return {"max_len": self.max_len, "buckets": self.relative_buckets, "max_distance": self.relative_max_distance}
+
+    @property
+    def cross_heads(self) -> dict[str, Any]:
+        """The options of cross-attention, whose queries and keys stand in no common order."""
+        return {**self.heads, "position": DEFAULTS["position"]}
 
     @property
     def ffn(self) -> dict[str, Any]:

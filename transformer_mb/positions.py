@@ -1,4 +1,4 @@
-"""Sinusoidal position vectors (Vaswani et al. 2017, section 3.5), and buckets of distances (Raffel et al. 2020)."""
+"""Vectors of sinusoids (Vaswani et al. 2017, section 3.5), buckets of distances (Raffel et al. 2020) and rotary turns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .config import LONGEST_TABLE
+from .config import LONGEST_TABLE, check_rotary_width
 from .errors import ConfigError
 
 
@@ -56,5 +56,28 @@ def relative_buckets(max_len: int, buckets: int, max_distance: int, bidirectiona
     logarithms = np.log(np.maximum(apart, 1).astype(np.float32) / np.float32(exact))
     far = np.minimum(exact + (logarithms / rate * growing).astype(np.int64), buckets - 1)
     table = later + np.where(apart < exact, apart, far)
+    table.flags.writeable = False
+    return table
+
+
+@lru_cache(maxsize=16)
+def rotary_table(num_positions: int, width: int, base: float = 10000.0, layout: str = "halves") -> np.ndarray:
+    """[num_positions, 2, width] float64, read only: cosines, and sines with a sign, of p / base^(2j/width).
+
+    Pair j of a head's numbers is turned by that angle: x cos - y sin and y cos + x sin. ``halves`` pairs number j with number
+    j + width/2 (GPT-NeoX, Llama in ``transformers``); ``interleaved`` pairs 2j with 2j + 1 (RoFormer, GPT-J, Llama's own
+    files). With ``swapped`` for each number's partner, a head is turned to ``X * table[p, 0] + swapped * table[p, 1]``, and
+    back by the sines' opposites.
+    """
+    if num_positions > LONGEST_TABLE:
+        raise ConfigError(f"max_len must be at most {LONGEST_TABLE} for rotary positions, got {num_positions}.")
+    check_rotary_width(width)
+    angles = np.arange(num_positions)[:, None] / np.power(base, np.arange(0, width, 2) / width)
+    signs = np.array([-1.0, 1.0])
+    if layout == "halves":
+        angles, signs = np.tile(angles, 2), np.repeat(signs, width // 2)
+    else:
+        angles, signs = np.repeat(angles, 2, axis=1), np.tile(signs, width // 2)
+    table = np.stack([np.cos(angles), np.sin(angles) * signs], axis=1)
     table.flags.writeable = False
     return table

@@ -54,6 +54,8 @@ class ModelOptions(TypedDict, total=False):
     sinusoid_layout: Annotated[str, f"{one_of('sinusoid_layout')}: where the cosines stand"]
     relative_buckets: Annotated[int, "of relative positions: how many distances are told apart, at least 4"]
     relative_max_distance: Annotated[int, "of relative positions: from this distance on all are alike"]
+    rotary_layout: Annotated[str, f"{one_of('rotary_layout')}: the numbers of a head that rotary positions turn together"]
+    rotary_base: Annotated[float, "the base of rotary wavelengths, above 1"]
     position_offset: Annotated[int, "the number of the first position"]
     encoder_attention_bias: Annotated[bool, "biases in the encoder's attention"]
     decoder_attention_bias: Annotated[bool, "biases in the decoder's attention"]

@@ -21,6 +21,7 @@ from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 from .dropout import Dropout
 from .given import attention_mask, features, floats, lengths
 from .linear import Linear, batched_product
+from .rotary import RotaryEncoding
 
 # On a CPU, XLA calls a matrix routine once a head. Below about this many multiplications a fused sum is two to three
 # times as fast, forward and backward (measured with 256 heads; the routine wins from 4096 on). It writes the product of
@@ -164,11 +165,18 @@ class MultiHeadAttention(WeightsOfHeads, Called, nnx.Module):
         self.W_k = linear(key_size, inner)
         self.W_v = linear(value_size, inner)
         self.W_o = linear(inner, num_hiddens)
+        turns = {"base": chosen.rotary_base, "layout": chosen.rotary_layout}
+        rotary = chosen.position == "rotary"
+        self.rotary = RotaryEncoding(inner // num_heads, chosen.max_len, **turns) if rotary else None
 
-    def project_keys_values(self, keys: Array, values: Array) -> tuple[Array, Array]:
+    def _turned(self, heads: Array, offset: Any) -> Array:
+        return heads if self.rotary is None else self.rotary(heads, offset)
+
+    def project_keys_values(self, keys: Array, values: Array, offset: Any = 0) -> tuple[Array, Array]:
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
-        return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        keys, values = transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        return self._turned(keys, offset), values
 
     def attend(
         self,
@@ -176,10 +184,12 @@ class MultiHeadAttention(WeightsOfHeads, Called, nnx.Module):
         keys: Array,
         values: Array,
         valid_lens: Array | None = None,
+        *,
+        offset: Any = 0,
         **options: Unpack[AttentionOptions],
     ) -> Array:
         features("queries", queries, self.W_q)
-        queries = transpose_qkv(self.W_q(queries), self.num_heads)
+        queries = self._turned(transpose_qkv(self.W_q(queries), self.num_heads), offset)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))
 
@@ -189,8 +199,10 @@ class MultiHeadAttention(WeightsOfHeads, Called, nnx.Module):
         keys: Array,
         values: Array,
         valid_lens: Array | None = None,
+        *,
+        offset: Any = 0,
         **options: Unpack[AttentionOptions],
     ) -> Array:
         if len(keys.shape) == 3:  # else they come from a cache
             keys, values = self.project_keys_values(keys, values)
-        return self.attend(queries, keys, values, valid_lens, **options)
+        return self.attend(queries, keys, values, valid_lens, offset=offset, **options)

@@ -13,7 +13,7 @@ from transformer_mb.attention_weights import WeightsOfDecoder
 from transformer_mb.checks import check_batches, check_state
 from transformer_mb.config import check_count, check_sizes
 from transformer_mb.layer_calls import Called
-from transformer_mb.layer_options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
+from transformer_mb.layer_options import AttentionOptions, Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
 from .attention import MultiHeadAttention
 from .cache import BlockCache, KeyValueCache
@@ -50,10 +50,9 @@ class DecoderBlock(Called, nnx.Module):
         self.compat_decode = chosen.compat_decode
         self.deterministic = False  # train() and eval() set it wherever it is, as in nnx.Dropout
         sizes = (key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias)
-        attention = {**chosen.heads, **created}
-        self.attention1 = MultiHeadAttention(*sizes, **attention)
+        self.attention1 = MultiHeadAttention(*sizes, **chosen.heads, **created)
         self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
-        self.attention2 = MultiHeadAttention(*sizes, **attention) if chosen.cross_attention else None
+        self.attention2 = MultiHeadAttention(*sizes, **chosen.cross_heads, **created) if chosen.cross_attention else None
         self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created) if chosen.cross_attention else None
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn, **created)
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
@@ -73,11 +72,12 @@ class DecoderBlock(Called, nnx.Module):
         # The book's code has no causal mask in evaluation.
         causal = not self.deterministic or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
-        own = own.append(*self.attention1.project_keys_values(Y, Y))
+        first, own = own.length, own.append(*self.attention1.project_keys_values(Y, Y, own.length))
         # A compiled loop's buffers are longer than the sequence so far; a mask of the cache is causal by itself.
         mask = own.visible(X.shape[1], causal)
         causal = causal and mask is None
-        Y = self.attention1(Y, own.keys, own.values, mask=mask, causal=causal, need_weights=need_weights, bias=bias)
+        options = AttentionOptions(mask=mask, causal=causal, need_weights=need_weights, bias=bias)
+        Y = self.attention1(Y, own.keys, own.values, offset=first, **options)
         X = self.addnorm1(X, Y)
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:

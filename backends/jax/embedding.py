@@ -55,11 +55,11 @@ class PositionalEncoding(Called, nnx.Module):
     def __call__(self, X: Array, offset: Any = 0) -> Array:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
         floats("The input of PositionalEncoding", X)
-        _check_positions(offset, X.shape[1], self.max_len)
-        return self.dropout(X + _rows(self.P, offset, X.shape[1], X.dtype))
+        check_room(offset, X.shape[1], self.max_len)
+        return self.dropout(X + rows_at(self.P, offset, X.shape[1], X.dtype))
 
 
-def _check_positions(offset: Any, steps: int, max_len: int) -> None:
+def check_room(offset: Any, steps: int, max_len: int) -> None:
     # In a compiled decoding loop the offset is no number yet; the loop's length was checked before it began.
     if not isinstance(offset, jax.core.Tracer) and jnp.ndim(offset) == 0:
         try:
@@ -76,7 +76,7 @@ def _places(start: Array, count: int) -> Array:
     return jnp.maximum(start[..., None] + jnp.arange(count), 0)
 
 
-def _rows(table: Any, start: Any, count: int, dtype: Any) -> Array:
+def rows_at(table: Any, start: Any, count: int, dtype: Any) -> Array:
     """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]."""
     if isinstance(start, jax.core.Tracer) or jnp.ndim(start) == 1 or not isinstance(count, int):  # jax.export leaves it open
         # A traced number may be no position: beyond the last JAX' own lookup gives NaN, where a slice would begin earlier.
@@ -156,9 +156,8 @@ class SequenceEmbedding(Called, nnx.Module):
             # The pad row is zero and learns nothing; nnx.Embed has no padding_idx.
             self.embedding.embedding[chosen.padding_id] = 0.0
         self.pos_embedding = _Embed(rows, num_hiddens, **created) if chosen.position == "learned" else None
-        self.pos_encoding = None
-        if chosen.position == "sinusoidal":
-            self.pos_encoding = PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
+        sinusoidal, layout = chosen.position == "sinusoidal", chosen.sinusoid_layout
+        self.pos_encoding = PositionalEncoding(num_hiddens, 0.0, rows, layout=layout) if sinusoidal else None
         self.type_embedding = _Embed(token_types, num_hiddens, **created) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm, **created) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout, rngs=rngs)
@@ -169,7 +168,7 @@ class SequenceEmbedding(Called, nnx.Module):
         name = f"The input of {type(self).__name__}"
         tokens = token_ids(name, tokens, None, None)
         T = tokens.shape[1]
-        _check_positions(offset, T, self.max_len)
+        check_room(offset, T, self.max_len)
         start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = look_up(name, self.embedding, tokens)
         if self.padding_id is not None:
@@ -178,7 +177,7 @@ class SequenceEmbedding(Called, nnx.Module):
         if self.pos_encoding is not None:
             X = self.pos_encoding(X, start)
         elif self.pos_embedding is not None and left_padding is None:
-            X = X + broadcast(_rows(self.pos_embedding.embedding[...], start, T, X.dtype), X)
+            X = X + broadcast(rows_at(self.pos_embedding.embedding[...], start, T, X.dtype), X)
         elif self.pos_embedding is not None:
             X = X + self.pos_embedding(_places(start, T))
         if token_types is not None:

@@ -21,6 +21,7 @@ from transformer_mb.masks import causal_mask
 
 from .dropout import Dropout
 from .given import attention_mask, features, floats, lengths
+from .rotary import RotaryEncoding
 from .shim import Block
 
 
@@ -176,11 +177,18 @@ class MultiHeadAttention(WeightsOfHeads, Block):
         self.W_k = nn.Dense(inner, in_units=key_size, use_bias=use_bias, flatten=False)
         self.W_v = nn.Dense(inner, in_units=value_size, use_bias=use_bias, flatten=False)
         self.W_o = nn.Dense(num_hiddens, in_units=inner, use_bias=use_bias, flatten=False)
+        turns = {"base": chosen.rotary_base, "layout": chosen.rotary_layout}
+        rotary = chosen.position == "rotary"
+        self.rotary = RotaryEncoding(inner // num_heads, chosen.max_len, **turns) if rotary else None
 
-    def project_keys_values(self, keys: mnp.ndarray, values: mnp.ndarray) -> tuple[mnp.ndarray, mnp.ndarray]:
+    def _turned(self, heads: mnp.ndarray, offset: Any) -> mnp.ndarray:
+        return heads if self.rotary is None else self.rotary(heads, offset)
+
+    def project_keys_values(self, keys: mnp.ndarray, values: mnp.ndarray, offset: Any = 0) -> tuple[mnp.ndarray, mnp.ndarray]:
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
-        return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        keys, values = transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        return self._turned(keys, offset), values
 
     def attend(
         self,
@@ -188,10 +196,12 @@ class MultiHeadAttention(WeightsOfHeads, Block):
         keys: mnp.ndarray,
         values: mnp.ndarray,
         valid_lens: mnp.ndarray | None = None,
+        *,
+        offset: Any = 0,
         **options: Unpack[AttentionOptions],
     ) -> mnp.ndarray:
         features("queries", queries, self.W_q)
-        queries = transpose_qkv(self.W_q(queries), self.num_heads)
+        queries = self._turned(transpose_qkv(self.W_q(queries), self.num_heads), offset)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))
 
@@ -201,8 +211,10 @@ class MultiHeadAttention(WeightsOfHeads, Block):
         keys: mnp.ndarray,
         values: mnp.ndarray,
         valid_lens: mnp.ndarray | None = None,
+        *,
+        offset: Any = 0,
         **options: Unpack[AttentionOptions],
     ) -> mnp.ndarray:
         if len(keys.shape) == 3:  # else they come from a cache
             keys, values = self.project_keys_values(keys, values)
-        return self.attend(queries, keys, values, valid_lens, **options)
+        return self.attend(queries, keys, values, valid_lens, offset=offset, **options)

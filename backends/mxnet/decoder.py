@@ -12,7 +12,7 @@ from mxnet.gluon import nn
 from transformer_mb.attention_weights import WeightsOfDecoder
 from transformer_mb.checks import check_batches, check_state, per_step
 from transformer_mb.config import check_count, check_sizes
-from transformer_mb.layer_options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
+from transformer_mb.layer_options import AttentionOptions, Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
 from .attention import MultiHeadAttention, length_mask
 from .cache import BlockCache, KeyValueCache
@@ -47,7 +47,7 @@ class DecoderBlock(Block):
         sizes = (key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias)
         self.attention1 = MultiHeadAttention(*sizes, **chosen.heads)
         self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm)
-        self.attention2 = MultiHeadAttention(*sizes, **chosen.heads) if chosen.cross_attention else None
+        self.attention2 = MultiHeadAttention(*sizes, **chosen.cross_heads) if chosen.cross_attention else None
         self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm) if chosen.cross_attention else None
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn)
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm)
@@ -67,8 +67,9 @@ class DecoderBlock(Block):
         # The book's code has no causal mask in evaluation.
         causal = autograd.is_training() or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
-        own = own.append(*self.attention1.project_keys_values(Y, Y))
-        Y = self.attention1(Y, own.keys, own.values, mask=own.mask, causal=causal, need_weights=need_weights, bias=bias)
+        first, own = own.length, own.append(*self.attention1.project_keys_values(Y, Y, own.length))
+        options = AttentionOptions(mask=own.mask, causal=causal, need_weights=need_weights, bias=bias)
+        Y = self.attention1(Y, own.keys, own.values, offset=first, **options)
         X = self.addnorm1(X, Y)
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:

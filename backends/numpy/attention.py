@@ -17,6 +17,7 @@ from transformer_mb.masks import causal_mask
 from .dropout import Dropout
 from .framework import Layer, Linear, column_sums, recording, row_sums, softmax_backward, softmax_shift
 from .given import attention_mask, features, floats, lengths
+from .rotary import RotaryEncoding
 from .rounding import product
 
 # Weights of this many numbers are joined in less time than a layer's call takes.
@@ -214,24 +215,31 @@ class MultiHeadAttention(WeightsOfHeads, Layer):
         self.W_k = Linear(key_size, inner, bias=use_bias)
         self.W_v = Linear(value_size, inner, bias=use_bias)
         self.W_o = Linear(inner, num_hiddens, bias=use_bias)
-        self._sources: list[_Projection] | None = None
+        turns = {"base": chosen.rotary_base, "layout": chosen.rotary_layout}
+        rotary = chosen.position == "rotary"
+        self.rotary = RotaryEncoding(inner // num_heads, chosen.max_len, **turns) if rotary else None
+        self._sources: tuple[int, list[_Projection]] | None = None
 
-    def _project(self, X: np.ndarray) -> Sequence[np.ndarray]:
+    def _turned(self, heads: np.ndarray, offset: int) -> np.ndarray:
+        return heads if self.rotary is None else self.rotary(heads, offset)
+
+    def _project(self, X: np.ndarray, offset: int = 0) -> Sequence[np.ndarray]:
         """Queries, keys and values [B, H, T, D/H] of one array, for ``_attend_projected``."""
         for layer, name in ((self.W_q, "queries"), (self.W_k, "keys"), (self.W_v, "values")):
             features(name, X, layer)
         projection = _Projection(X, [self.W_q, self.W_k, self.W_v], self.num_heads)
-        self.remember(projection)
-        return projection.heads
+        self.remember((offset, offset), projection)
+        queries, keys, values = projection.heads
+        return self._turned(queries, offset), self._turned(keys, offset), values
 
-    def project_keys_values(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def project_keys_values(self, keys: np.ndarray, values: np.ndarray, offset: int = 0) -> tuple[np.ndarray, np.ndarray]:
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
         pairs = [(keys, [self.W_k, self.W_v])] if keys is values else [(keys, [self.W_k]), (values, [self.W_v])]
         sources = [_Projection(X, layers, self.num_heads) for X, layers in pairs]
-        self._sources = sources if recording() else None
+        self._sources = (offset, sources) if recording() else None
         keys, values = (heads for source in sources for heads in source.heads)
-        return keys, values
+        return self._turned(keys, offset), values
 
     def attend(
         self,
@@ -239,15 +247,18 @@ class MultiHeadAttention(WeightsOfHeads, Layer):
         keys: np.ndarray,
         values: np.ndarray,
         valid_lens: np.ndarray | None = None,
+        *,
+        offset: int = 0,
         **options: Unpack[AttentionOptions],
     ) -> np.ndarray:
         features("queries", queries, self.W_q)
         projection = _Projection(queries, [self.W_q], self.num_heads)
-        sources, self._sources = self._sources, None
+        projected, self._sources = self._sources, None
         self._saved = None
-        if sources is not None:  # else the keys come from a cache, and there is no backward
-            self.remember(projection, *sources)
-        return self._attend_projected(projection.heads[0], keys, values, valid_lens, **options)
+        if projected is not None:  # else the keys come from a cache, and there is no backward
+            first_key, sources = projected
+            self.remember((offset, first_key), projection, *sources)
+        return self._attend_projected(self._turned(projection.heads[0], offset), keys, values, valid_lens, **options)
 
     def _attend_projected(
         self, queries: np.ndarray, keys: np.ndarray, values: np.ndarray, valid_lens: np.ndarray | None, **options: Any
@@ -261,19 +272,25 @@ class MultiHeadAttention(WeightsOfHeads, Layer):
         keys: np.ndarray,
         values: np.ndarray,
         valid_lens: np.ndarray | None = None,
+        *,
+        offset: int = 0,
         **options: Unpack[AttentionOptions],
     ) -> np.ndarray:
-        if queries is keys and keys is values:
+        if queries is keys and keys is values and not offset:
             queries, keys, values = self._project(queries)
             return self._attend_projected(queries, keys, values, valid_lens, **options)
         if len(keys.shape) == 3:  # else they come from a cache
             keys, values = self.project_keys_values(keys, values)
-        return self.attend(queries, keys, values, valid_lens, **options)
+        return self.attend(queries, keys, values, valid_lens, offset=offset, **options)
 
     def backward(self, gradient: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
-        projections = self.recall()
+        offsets, *projections = self.recall()
         heads = transpose_qkv(self.W_o.backward(gradient), self.num_heads)
-        self.attention.backward(heads, [place for projection in projections for place in projection.gradients()])
+        places = [place for projection in projections for place in projection.gradients()]
+        self.attention.backward(heads, places)
+        if self.rotary is not None:
+            for turned, offset in zip(places, offsets, strict=False):  # queries and keys
+                turned[...] = self.rotary.backward(turned, offset)
         gradients = [projection.backward() for projection in projections]
         if len(gradients) == 3:
             return tuple(gradients)

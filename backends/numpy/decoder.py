@@ -44,7 +44,7 @@ class DecoderBlock(Layer):
         sizes = (key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias)
         self.attention1 = MultiHeadAttention(*sizes, **chosen.heads)
         self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm)
-        self.attention2 = MultiHeadAttention(*sizes, **chosen.heads) if chosen.cross_attention else None
+        self.attention2 = MultiHeadAttention(*sizes, **chosen.cross_heads) if chosen.cross_attention else None
         self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm) if chosen.cross_attention else None
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn)
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm)
@@ -64,7 +64,7 @@ class DecoderBlock(Layer):
         # The book's code has no causal mask in evaluation.
         causal = self.training or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
-        queries, keys, values = self.attention1._project(Y)
+        queries, keys, values = self.attention1._project(Y, own.length)
         own = own.append(keys, values)
         options = AttentionOptions(mask=own.mask, causal=causal, need_weights=need_weights, bias=bias)
         Y = self.attention1._attend_projected(queries, own.keys, own.values, None, **options)

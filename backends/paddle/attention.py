@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 import paddle
 import paddle.nn.functional as F
@@ -20,6 +20,7 @@ from transformer_mb.masks import causal_mask
 from .dropout import Dropout
 from .given import attention_mask, features, floats, known_sizes, lengths
 from .linear import Linear
+from .rotary import RotaryEncoding
 from .shortcuts import swap_axes
 
 
@@ -137,12 +138,19 @@ class MultiHeadAttention(WeightsOfHeads, Called, nn.Layer):
         self.W_k = Linear(key_size, inner, bias_attr=use_bias)
         self.W_v = Linear(value_size, inner, bias_attr=use_bias)
         self.W_o = Linear(inner, num_hiddens, bias_attr=use_bias)
+        turns = {"base": chosen.rotary_base, "layout": chosen.rotary_layout}
+        rotary = chosen.position == "rotary"
+        self.rotary = RotaryEncoding(inner // num_heads, chosen.max_len, **turns) if rotary else None
 
-    def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    def _turned(self, heads: Tensor, offset: Any) -> Tensor:
+        return heads if self.rotary is None else self.rotary(heads, offset)
+
+    def project_keys_values(self, keys: Tensor, values: Tensor, offset: Any = 0) -> tuple[Tensor, Tensor]:
         known_sizes("keys", keys)
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
-        return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        keys, values = transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        return self._turned(keys, offset), values
 
     def attend(
         self,
@@ -150,11 +158,13 @@ class MultiHeadAttention(WeightsOfHeads, Called, nn.Layer):
         keys: Tensor,
         values: Tensor,
         valid_lens: Tensor | None = None,
+        *,
+        offset: Any = 0,
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
         known_sizes("queries", queries)
         features("queries", queries, self.W_q)
-        queries = transpose_qkv(self.W_q(queries), self.num_heads)
+        queries = self._turned(transpose_qkv(self.W_q(queries), self.num_heads), offset)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))
 
@@ -164,8 +174,10 @@ class MultiHeadAttention(WeightsOfHeads, Called, nn.Layer):
         keys: Tensor,
         values: Tensor,
         valid_lens: Tensor | None = None,
+        *,
+        offset: Any = 0,
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
         if len(keys.shape) == 3:  # else they come from a cache
             keys, values = self.project_keys_values(keys, values)
-        return self.attend(queries, keys, values, valid_lens, **options)
+        return self.attend(queries, keys, values, valid_lens, offset=offset, **options)

@@ -18,6 +18,7 @@ from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 from .dense import Dense, products
 from .dropout import Dropout
 from .given import attention_mask, features, floats, lengths
+from .rotary import RotaryEncoding
 
 
 def sequence_mask(X: tf.Tensor, valid_len: tf.Tensor, value: float = 0) -> tf.Tensor:
@@ -168,6 +169,9 @@ class MultiHeadAttention(WeightsOfHeads, Called, keras.layers.Layer):
         self.W_k = self._linear(key_size, inner, use_bias)
         self.W_v = self._linear(value_size, inner, use_bias)
         self.W_o = self._linear(inner, num_hiddens, use_bias)
+        turns = {"base": chosen.rotary_base, "layout": chosen.rotary_layout}
+        rotary = chosen.position == "rotary"
+        self.rotary = RotaryEncoding(inner // num_heads, chosen.max_len, **turns) if rotary else None
         self.built = True
 
     def _linear(self, inputs: int, outputs: int, use_bias: bool) -> Dense:
@@ -175,10 +179,14 @@ class MultiHeadAttention(WeightsOfHeads, Called, keras.layers.Layer):
         dense.build((None, inputs))
         return dense
 
-    def project_keys_values(self, keys: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def _turned(self, heads: tf.Tensor, offset: Any) -> tf.Tensor:
+        return heads if self.rotary is None else self.rotary(heads, offset)
+
+    def project_keys_values(self, keys: tf.Tensor, values: tf.Tensor, offset: Any = 0) -> tuple[tf.Tensor, tf.Tensor]:
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
-        return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        keys, values = transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        return self._turned(keys, offset), values
 
     def attend(
         self,
@@ -187,11 +195,12 @@ class MultiHeadAttention(WeightsOfHeads, Called, keras.layers.Layer):
         values: tf.Tensor,
         valid_lens: tf.Tensor | None = None,
         *,
+        offset: int | tf.Tensor = 0,
         training: bool | None = None,
         **options: Unpack[AttentionOptions],
     ) -> tf.Tensor:
         features("queries", queries, self.W_q)
-        queries = transpose_qkv(self.W_q(queries), self.num_heads)
+        queries = self._turned(transpose_qkv(self.W_q(queries), self.num_heads), offset)
         output = self.attention(queries, keys, values, valid_lens, training=training, **options)
         return self.W_o(transpose_output(output, self.num_heads))
 
@@ -202,6 +211,7 @@ class MultiHeadAttention(WeightsOfHeads, Called, keras.layers.Layer):
         values: tf.Tensor,
         valid_lens: tf.Tensor | None = None,
         *,
+        offset: int | tf.Tensor = 0,
         mask: tf.Tensor | None = None,
         causal: bool = False,
         need_weights: bool = False,
@@ -218,7 +228,7 @@ class MultiHeadAttention(WeightsOfHeads, Called, keras.layers.Layer):
         if len(keys.shape) == 3:  # else they come from a cache
             keys, values = self.project_keys_values(keys, values)
         options = AttentionOptions(mask=mask, causal=causal, need_weights=need_weights, bias=bias)
-        return self.attend(queries, keys, values, valid_lens, training=training, **options)
+        return self.attend(queries, keys, values, valid_lens, offset=offset, training=training, **options)
 
     def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
         """Return the mask that Keras attaches to the output: the padding of the queries, never the mask of this call."""

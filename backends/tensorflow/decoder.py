@@ -54,7 +54,7 @@ class DecoderBlock(Called, keras.layers.Layer):
         sizes = (key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias)
         self.attention1 = MultiHeadAttention(*sizes, **chosen.heads, dtype=dtype)
         self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm, dtype=dtype)
-        self.attention2 = MultiHeadAttention(*sizes, **chosen.heads, dtype=dtype) if chosen.cross_attention else None
+        self.attention2 = MultiHeadAttention(*sizes, **chosen.cross_heads, dtype=dtype) if chosen.cross_attention else None
         self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm, dtype=dtype) if chosen.cross_attention else None
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn, dtype=dtype)
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm, dtype=dtype)
@@ -76,9 +76,9 @@ class DecoderBlock(Called, keras.layers.Layer):
         # The book's code has no causal mask in evaluation.
         causal = bool(training) or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
-        own = own.append(*self.attention1.project_keys_values(Y, Y))
+        first, own = own.length, own.append(*self.attention1.project_keys_values(Y, Y, own.length))
         options = AttentionOptions(mask=own.mask, causal=causal, need_weights=need_weights, bias=bias)
-        Y = self.attention1.attend(Y, own.keys, own.values, training=training, **options)
+        Y = self.attention1.attend(Y, own.keys, own.values, offset=first, training=training, **options)
         X = self.addnorm1(X, Y, training=training)
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:

@@ -44,17 +44,8 @@ class EncoderBlock(Called, keras.layers.Layer):
         self._allow_non_tensor_positional_args = True  # lists of lengths
         dtype = self.dtype_policy
         chosen = Chosen(BlockOptions, options, dropout)
-        self.attention = MultiHeadAttention(
-            key_size,
-            query_size,
-            value_size,
-            num_hiddens,
-            num_heads,
-            chosen.attention_dropout,
-            use_bias,
-            **chosen.heads,
-            dtype=dtype,
-        )
+        sizes = (key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias)
+        self.attention = MultiHeadAttention(*sizes, **chosen.heads, dtype=dtype)
         self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm, dtype=dtype)
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn, dtype=dtype)
         self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm, dtype=dtype)

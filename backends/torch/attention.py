@@ -19,6 +19,7 @@ from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 
 from .dropout import Dropout
 from .given import attention_mask, features, floats, lengths
+from .rotary import RotaryEncoding
 from .shortcuts import is_watched
 from .shortcuts.composed_attention import SHORT_ROW, ComposedAttention, is_one_node, softmax_where
 
@@ -170,11 +171,18 @@ class MultiHeadAttention(WeightsOfHeads, Called, nn.Module):
         self.W_k = nn.Linear(key_size, inner, bias=use_bias)
         self.W_v = nn.Linear(value_size, inner, bias=use_bias)
         self.W_o = nn.Linear(inner, num_hiddens, bias=use_bias)
+        turns = {"base": chosen.rotary_base, "layout": chosen.rotary_layout}
+        rotary = chosen.position == "rotary"
+        self.rotary = RotaryEncoding(inner // num_heads, chosen.max_len, **turns) if rotary else None
 
-    def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    def _turned(self, heads: Tensor, offset: Any) -> Tensor:
+        return heads if self.rotary is None else self.rotary(heads, offset)
+
+    def project_keys_values(self, keys: Tensor, values: Tensor, offset: Any = 0) -> tuple[Tensor, Tensor]:
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
-        return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        keys, values = transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        return self._turned(keys, offset), values
 
     def attend(
         self,
@@ -182,10 +190,12 @@ class MultiHeadAttention(WeightsOfHeads, Called, nn.Module):
         keys: Tensor,
         values: Tensor,
         valid_lens: Tensor | None = None,
+        *,
+        offset: Any = 0,
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
         features("queries", queries, self.W_q)
-        queries = transpose_qkv(self.W_q(queries), self.num_heads)
+        queries = self._turned(transpose_qkv(self.W_q(queries), self.num_heads), offset)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))
 
@@ -195,8 +205,10 @@ class MultiHeadAttention(WeightsOfHeads, Called, nn.Module):
         keys: Tensor,
         values: Tensor,
         valid_lens: Tensor | None = None,
+        *,
+        offset: Any = 0,
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
         if len(keys.shape) == 3:  # else they come from a cache
             keys, values = self.project_keys_values(keys, values)
-        return self.attend(queries, keys, values, valid_lens, **options)
+        return self.attend(queries, keys, values, valid_lens, offset=offset, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Unpack
 
 import torch
@@ -42,7 +43,7 @@ class PositionalEncoding(Called, nn.Module):
         self.max_len = max_len
         self.layout = layout
         self.num_hiddens = num_hiddens
-        self.P = torch.as_tensor(sinusoid_table(max_len, num_hiddens, layout))
+        self.P = self._table()
 
     def forward(self, X: Tensor, offset: int | Tensor = 0) -> Tensor:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
@@ -54,15 +55,25 @@ class PositionalEncoding(Called, nn.Module):
         return self.dropout(X + self.P[_places(offset, T) if isinstance(offset, Tensor) else slice(offset, offset + T)])
 
     def _match(self, X: Tensor) -> None:
-        if self.P.dtype != X.dtype or self.P.device != X.device:
-            # What is made once is no part of a trace: torch.jit.trace traces twice, and compares.
-            trace = torch._C._get_tracing_state() if torch.jit.is_tracing() else None
-            if trace is not None:
-                torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
-            # From float64 each time: a table that was once rounded to bfloat16 stays so.
-            self.P = torch.as_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout)).to(X.device, X.dtype)
-            if trace is not None:
-                torch._C._set_tracing_state(trace)  # type: ignore[attr-defined]
+        self.P = matched(self.P, X.dtype, X.device, lambda: self._table().to(X.device, X.dtype))
+
+    def _table(self) -> Tensor:
+        # From float64 each time: a table that was once rounded to bfloat16 stays so.
+        return torch.as_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout))
+
+
+def matched(table: Tensor, dtype: torch.dtype, device: torch.device, make: Callable[[], Tensor]) -> Tensor:
+    """The table itself, or one that is made of this dtype and where this device is."""
+    if table.dtype == dtype and table.device == device:
+        return table
+    # What is made once is no part of a trace: torch.jit.trace traces twice, and compares.
+    trace = torch._C._get_tracing_state() if torch.jit.is_tracing() else None
+    if trace is not None:
+        torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
+    made = make()
+    if trace is not None:
+        torch._C._set_tracing_state(trace)  # type: ignore[attr-defined]
+    return made
 
 
 class Embedding(nn.Embedding):

@@ -15,12 +15,13 @@ import pytest
 
 from transformer_mb import positions
 from transformer_mb.batch import Batch
+from transformer_mb.config import CHOICES
 from transformer_mb.decoding import beam_search, coverage_penalty, searches, session
 from transformer_mb.distributed import shares
 from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing import making, reference
 from transformer_mb.parity.computing.computations import compute
-from transformer_mb.parity.computing.plain import sinusoids
+from transformer_mb.parity.computing.plain import sinusoids, turns
 from transformer_mb.parity.rows.layers import drawn_experiments, layer_experiments
 from transformer_mb.parity.rows.tokens import token_experiments
 from transformer_mb.parity.rows.trained_steps import accumulated_experiments
@@ -127,6 +128,14 @@ def test_rows_that_fill_up_a_share_do_not_count():
         assert [part.weight for part in parts] == ([6 / 9, 3 / 9] if normalization == "tokens" else [1.0, 1.0])
 
 
-@pytest.mark.parametrize(("layout", "interleaved"), [("interleaved", True), ("halves", False)])
-def test_positions_of_both_sides_are_the_same_numbers(layout, interleaved):
-    np.testing.assert_allclose(sinusoids(300, 32, interleaved), positions.sinusoid_table(300, 32, layout), atol=1e-13)
+@pytest.mark.parametrize("layout", CHOICES["sinusoid_layout"])
+@pytest.mark.parametrize("width", [32, 2])
+def test_positions_of_both_sides_are_the_same_numbers(layout, width):
+    """The reference once took fairseq's layout for another one, and no draw of such a model could say anything."""
+    np.testing.assert_allclose(sinusoids(300, width, layout), positions.sinusoid_table(300, width, layout), atol=1e-13)
+
+
+@pytest.mark.parametrize("layout", CHOICES["rotary_layout"])
+@pytest.mark.parametrize("base", [10000.0, 10.0])
+def test_turns_of_both_sides_are_the_same_numbers(layout, base):
+    np.testing.assert_allclose(turns(300, 8, base, layout), positions.rotary_table(300, 8, base, layout), atol=1e-13)

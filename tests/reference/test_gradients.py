@@ -114,6 +114,11 @@ LAYERS = {
     "attention, causal, more queries than keys": Case(*MHA, **attending(steps=4, keys=3, causal=True)),
     "attention, one query": Case(*MHA, **attending([2, 0], steps=1, causal=True)),
     "attention of three sizes": Case("MultiHeadAttention", (6, 3, 5, D, H, 0.0, True), **attending([3, 4], sizes=(3, 6, 5))),
+    "attention, rotary": Case(*MHA_BIAS, **attending(steps=4, causal=True), options={"position": "rotary"}),
+    "attention, rotary, interleaved, of a cache": Case(
+        *MHA, **attending(steps=1, offset=3), options={"position": "rotary", "rotary_layout": "interleaved", "rotary_base": 5.0}
+    ),
+    "decoder block, rotary": Case("DecoderBlock", (*BLOCK, 0), decoding(), {"position": "rotary"}),
     "positions": Case("PositionalEncoding", (D, 0.0), lambda rng: [rng.standard_normal((B, T, D)), 2]),
     "loss": Case("MaskedSoftmaxCELoss", (), lambda rng: [rng.standard_normal((B, T, 6)), LABELS, np.array([3, 1])]),
     "loss, smoothed, per token": Case(

@@ -189,6 +189,7 @@ CHOSEN = [
     *(("EncoderBlock", BLOCK, option, option) for option in ("norm_kind", "norm_position", "activation")),
     *(("DecoderBlock", (*BLOCK, 0), option, option) for option in ("norm_kind", "activation", "compat_decode")),
     *(("TransformerEncoder", (9, *BLOCK[:-1], 1, 0.0), option, option) for option in ("position", "sinusoid_layout")),
+    ("MultiHeadAttention", (8, 8, 8, 8, 2, 0.0), "rotary_layout", "rotary_layout"),
     *(("TransformerDecoder", (9, *BLOCK[:-1], 1, 0.0), option, option) for option in ("norm_position", "compat_decode")),
 ]
 

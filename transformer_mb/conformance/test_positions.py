@@ -1,8 +1,9 @@
-"""Tables of positions in each layout; positions of left-padded rows, whatever the padding's dtype and the table's."""
+"""Tables of positions in each layout, turned heads; positions of left-padded rows, whatever the padding's dtype."""
 
 import numpy as np
 import pytest
 
+from transformer_mb.errors import TokenError
 from transformer_mb.parity.rows.model_cases import DECODER
 
 STEPS = 300  # more than a byte counts
@@ -22,6 +23,43 @@ def test_the_columns_of_a_layout(layout, backend):
     angles = np.arange(2, 6)[:, None] * RATES[layout]
     sines = np.arange(6) % 2 == 0 if layout == "interleaved" else np.arange(6) < 3
     np.testing.assert_allclose(got, np.where(sines, np.sin(angles), np.cos(angles)), rtol=0, atol=1e-6)
+
+
+def test_a_turned_sequence_has_the_same_attention_wherever_it_begins(backend):
+    """Of rotary positions differences alone count; another base or no turn gives another output."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1, 4, 8))
+    kinds = ({"position": "rotary"}, {"position": "rotary", "rotary_base": 3.0}, {})
+    made = [backend.layer("MultiHeadAttention", 8, 8, 8, 8, 2, 0.0, **kind) for kind in kinds]
+    weights = {name: rng.standard_normal(array.shape) for name, array in backend.get_weights(made[0]).items()}
+    for one in made:
+        backend.set_weights(one, weights)
+    outputs = []
+    for one in made:
+        for first in (0, 7):
+            keys, values = backend.apply(one.project_keys_values, X, X, first)
+            outputs.append(backend.apply(one, X, keys, values, offset=first, causal=True))
+    for here, there in zip(outputs[::2], outputs[1::2], strict=True):
+        np.testing.assert_allclose(here, there, rtol=0, atol=1e-4)
+    assert all(np.abs(other - outputs[0]).max() > 1e-3 for other in outputs[2::2])
+
+
+def test_a_position_that_no_turn_is_made_for_is_refused(backend):
+    attention = backend.layer("MultiHeadAttention", 8, 8, 8, 8, 2, 0.0, position="rotary", max_len=4)
+    with pytest.raises(TokenError, match="A sequence must be at most max_len = 4 tokens long, got 5"):
+        backend.apply(attention, *[np.zeros((1, 5, 8))] * 3)
+
+
+def test_left_padding_turns_nothing_away(backend):
+    """The last logits of a row are those of the row alone, which begins at position 0."""
+    config = DECODER.replace(position="rotary")
+    model, tokens = backend.build(config, seed=1), np.array([[1, 1, 5, 6, 7]])
+    state = backend.apply(model.decoder.init_state, None, None, 8, np.array([2]))
+    padded = backend.apply(model.decoder, tokens, state)[0][:, 2:]
+    alone = backend.logits(model, None, tokens[:, 2:])
+    np.testing.assert_allclose(padded, alone, rtol=0, atol=1e-5)
+    unturned = backend.build(config.replace(position="sinusoidal"), seed=1)
+    assert np.abs(backend.logits(unturned, None, tokens[:, 2:]) - alone).max() > 1e-3
 
 
 @pytest.mark.parametrize("position", ["learned", "sinusoidal"])

@@ -37,6 +37,8 @@ KINDS = {
     "relative": {"position": "relative", "relative_buckets": 6, "relative_max_distance": 5, "norm_position": "pre"},
     "gated": {"norm_kind": "rms_norm", "norm_position": "pre", "activation": "silu", "ffn_gated": True, "ffn_bias": False},
     "no affine": {"norm_affine": False, "embedding_norm": True, "embedding_scale": False, "sinusoid_layout": "halves"},
+    "rotary": {"position": "rotary", "norm_position": "pre"},
+    "rotary, interleaved": {"position": "rotary", "rotary_layout": "interleaved", "rotary_base": 100.0},
     "tied": {
         "share_embeddings": True,
         "tie_output": True,
@@ -46,6 +48,7 @@ KINDS = {
     },
 }
 ALONE = {"architecture": "decoder", "source_vocab_size": None, "norm_position": "pre", "final_norm": True}
+PROMPTED = {"sinusoidal": {}, "rotary": {"position": "rotary"}}
 # A source of no token attends to nothing.
 SOURCE, LENS = np.random.default_rng(0).integers(4, 11, (3, 6)), np.array([4, 0, 6])
 
@@ -93,8 +96,9 @@ def test_steps_give_what_the_layers_give(backend, kind, beam, larger, sizes):
         agrees(model.config, got, logits[:, 0])
 
 
-def test_steps_after_prompts_give_what_the_layers_give(backend):
-    model, prompts, lens = made(backend, ALONE), np.array([[4, 5, 6, 7], [8, 9, 4, 4]]), np.array([4, 2])
+@pytest.mark.parametrize("kind", PROMPTED)
+def test_steps_after_prompts_give_what_the_layers_give(backend, kind):
+    model, prompts, lens = made(backend, ALONE | PROMPTED[kind]), np.array([[4, 5, 6, 7], [8, 9, 4, 4]]), np.array([4, 2])
     tokens = np.array([[7, 9], [10, 11]])
     for got, read in stepped(backend, model, prompts, lens, 1, tokens, np.arange(2)):
         whole = [[*prompt[: length - 1], *row] for prompt, length, row in zip(prompts, lens, read, strict=True)]

@@ -144,13 +144,15 @@ class MultiHeadAttention(Protocol):
         causal: query t may attend to keys up to t + (S - T). The three combine by AND.
         need_weights: keep the weights of each head in ``attention_weights`` [B, H, T, S].
         bias: [1, H, T, S], added to the scores.
+        offset: the position of the first query, of rotary positions alone; keys that come unprojected begin at 0.
     Returns: [B, T, num_hiddens], the dtype of queries. A fully masked row gives W_o's bias, or zeros without one.
-    Raises: ShapeError, naming the expected and the received shape; ConfigError when the heads do not divide D.
+    Raises: ShapeError, naming the expected and the received shape; ConfigError when the heads do not divide D;
+        TokenError for rotary positions beyond ``max_len``.
 
     ``head_size`` is the width of a head, None for num_hiddens / num_heads: W_q, W_k and W_v give num_heads * head_size numbers,
     and W_o takes as many. Without ``attention_scale`` the scores are not divided by its root.
-
-    ``project_keys_values(keys, values)`` gives the projected [B, H, S, D/H] pair that a cache holds, and
+    With ``position="rotary"`` queries and keys are turned by their positions, see ``positions.rotary_table``.
+    ``project_keys_values(keys, values, offset)`` gives the projected [B, H, S, D/H] pair that a cache holds, and
     ``attend(queries, projected_keys, projected_values, ...)`` the rest of the call. The call, too, takes such a pair.
     """
 
@@ -167,12 +169,26 @@ class MultiHeadAttention(Protocol):
     ): ...
     @property
     def attention_weights(self) -> Array | None: ...
-    def project_keys_values(self, keys: Array, values: Array) -> tuple[Array, Array]: ...
+    def project_keys_values(self, keys: Array, values: Array, offset: Any = 0) -> tuple[Array, Array]: ...
     def attend(
-        self, queries: Array, keys: Array, values: Array, valid_lens: Array | None = None, **options: Unpack[AttentionOptions]
+        self,
+        queries: Array,
+        keys: Array,
+        values: Array,
+        valid_lens: Array | None = None,
+        *,
+        offset: Any = 0,
+        **options: Unpack[AttentionOptions],
     ) -> Array: ...
     def __call__(
-        self, queries: Array, keys: Array, values: Array, valid_lens: Array | None = None, **options: Unpack[AttentionOptions]
+        self,
+        queries: Array,
+        keys: Array,
+        values: Array,
+        valid_lens: Array | None = None,
+        *,
+        offset: Any = 0,
+        **options: Unpack[AttentionOptions],
     ) -> Array: ...
 
 

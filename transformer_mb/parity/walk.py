@@ -105,10 +105,12 @@ def other_ways(failed: Request, part: Request) -> Iterator[tuple[str, Request]]:
     if failed.computation == "cached" and not part.spec["path"].startswith("encoder."):
         for start, stop, weights in _pieces(failed.spec["pieces"]):
             queries, keys, values, *lens = with_arrays(part.spec["inputs"], part.arrays)
-            if part.spec["path"].endswith(".attention1"):
+            own = part.spec["path"].endswith(".attention1")
+            if own:
                 keys, values = keys[:, :stop], values[:, :stop]
             words = f"steps {start + 1} to {stop}{', weights asked for' if weights else ''}"
-            yield words, _again(part, [queries[:, start:stop], keys, values, *lens], need_weights=weights)
+            inputs = [queries[:, start:stop], keys, values, *lens]
+            yield words, _again(part, inputs, need_weights=weights, offset=start if own else 0)
 
 
 def not_run(failed: Request) -> list[str]:

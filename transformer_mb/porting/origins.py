@@ -17,7 +17,8 @@ LISTED = ("given", "recorded", "assumed")
 # The fields that outputs depend on and that no shape shows.
 COMPUTED = (
     *("encoder_num_heads", "decoder_num_heads", "architecture", "norm_position", "norm_kind", "norm_eps", "activation"),
-    *("embedding_scale", "position", "sinusoid_layout", "position_offset", "compat_decode"),
+    *("embedding_scale", "position", "sinusoid_layout", "rotary_layout", "rotary_base", "position_offset"),
+    "compat_decode",
 )
 Origins = dict[str, dict[str, Any]]
 
@@ -49,6 +50,7 @@ def fields_on_trust(
     found, config = origins(model, native, settings), model.config
     idle = {f"{side}_num_heads" for side in ("encoder", "decoder") if not getattr(config, f"has_{side}")}
     idle |= {"sinusoid_layout"} if config.position != "sinusoidal" else set()
+    idle |= {"rotary_layout", "rotary_base"} if config.position != "rotary" else set()
     idle |= {"compat_decode"} if not config.has_decoder else set()
     on_trust = {**found["given"], **found["assumed"]}
     return tuple(name for name in COMPUTED if name in on_trust and name not in idle and name not in borne_out)

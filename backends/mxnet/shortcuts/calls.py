@@ -20,24 +20,15 @@ from ..encoder import EncoderBlock, TransformerEncoder
 from ..feed_forward import PositionWiseFFN
 from ..model import EncoderDecoder, Pooler, TiedDense
 from ..normalization import AddNorm, LayerNorm
+from ..rotary import RotaryEncoding
 from ..weights import named_parameters
 from .tape import compiled
 
 LAYERS = frozenset(
     (
         *(EncoderDecoder, TransformerEncoder, TransformerDecoder, EncoderBlock, DecoderBlock, MultiHeadAttention),
-        *(
-            DotProductAttention,
-            AddNorm,
-            LayerNorm,
-            PositionWiseFFN,
-            PositionalEncoding,
-            RelativeBias,
-            Dropout,
-            Pooler,
-            TiedDense,
-        ),
-        *(nn.Sequential, nn.Embedding, nn.Dense),
+        *(DotProductAttention, AddNorm, LayerNorm, PositionWiseFFN, PositionalEncoding, RotaryEncoding),
+        *(RelativeBias, Dropout, Pooler, TiedDense, nn.Sequential, nn.Embedding, nn.Dense),
     )
 )
 ARRAYS = (type(None), mnp.ndarray, np.ndarray)

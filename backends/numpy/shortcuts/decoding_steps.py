@@ -35,9 +35,10 @@ class DecodingSteps:
         self.embedding = decoder.embedding.weight.value
         dtype = self.embedding.dtype
         self.scale = np.full((1, self.embedding.shape[1]), decoder.scale, dtype)
+        self.table = None if decoder.pos_embedding is None else decoder.pos_embedding.weight.value
         if decoder.pos_encoding is not None:
             decoder.pos_encoding._match(self.embedding)
-        self.table = decoder.pos_embedding.weight.value if decoder.pos_encoding is None else decoder.pos_encoding.P
+            self.table = decoder.pos_encoding.P
         self.position_offset, self.output_scale = decoder.position_offset, decoder.output_scale
         self.moving = decoder.compat_decode != "d2l"  # the book's predictor feeds one token at a time, each at position 0
         self.length, _, _, _, self.left_padding = caches[0].self_attention
@@ -54,9 +55,10 @@ class DecodingSteps:
         place = self.position_offset + (self.length if self.moving else 0)
         X = self.embedding.take(tokens, axis=0)
         X *= self.scale
-        # [1, D], or [N, D] where rows begin at different steps.
-        padding = self.left_padding
-        X += self.table[place : place + 1] if padding is None else self.table[np.maximum(place - padding, 0)]
+        if self.table is not None:
+            # [1, D], or [N, D] where rows begin at different steps.
+            padding = self.left_padding
+            X += self.table[place : place + 1] if padding is None else self.table[np.maximum(place - padding, 0)]
         X = self.embedding_norm(X)
         own_hidden = None if self.own_hidden is None else self.own_hidden[..., : self.length + 1]
         for block in self.blocks:
@@ -91,6 +93,7 @@ class BlockSteps:
         width = len(weight) // self.heads
         self.scale = own.attention._factor(width)
         self.project, self.output = heads(rows, self.heads, own.W_q, own.W_k, own.W_v), product(rows, own.W_o)
+        self.rotary = own.rotary
         self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
         if self.keys is None:
             self.keys = np.empty((rows, self.heads, max_steps, width), weight.dtype)
@@ -119,6 +122,8 @@ class BlockSteps:
 
     def _attend_own(self, X: np.ndarray, t: int, hidden: np.ndarray | None) -> np.ndarray:
         q, k, v = self.project(X)
+        if self.rotary is not None:  # a step in each row
+            q, k = (self.rotary.forward(part[:, :, None], t)[:, :, 0] for part in (q, k))
         np.multiply(k, self.scale, out=self.keys[:, :, t])
         self.values[:, :, t] = v
         past = slice(t + 1)

@@ -22,10 +22,12 @@ from ..encoder import EncoderBlock, TransformerEncoder
 from ..feed_forward import PositionWiseFFN
 from ..framework import SAFE_EXPONENT, Embedding, Layer, Linear, Parameter, Sequential
 from ..normalization import AddNorm, LayerNorm
+from ..rotary import RotaryEncoding
 
 LAYERS = {
     *(TransformerEncoder, EncoderBlock, TransformerDecoder, DecoderBlock, MultiHeadAttention, DotProductAttention),
-    *(AddNorm, LayerNorm, PositionWiseFFN, PositionalEncoding, Activation, Dropout, Sequential, Embedding, Linear),
+    *(AddNorm, LayerNorm, PositionWiseFFN, PositionalEncoding, RotaryEncoding, Activation, Dropout),
+    *(Sequential, Embedding, Linear),
 }
 
 # Weights of up to this many numbers are joined, and multiplied as they come, in less time than further calls take.
@@ -178,6 +180,8 @@ def _block(block: EncoderBlock, X: np.ndarray, B: int, hidden: Hidden | None) ->
 def _attend(layer: MultiHeadAttention, X: np.ndarray, B: int, hidden: Hidden | None) -> np.ndarray:
     parts = heads(len(X), layer.num_heads, layer.W_q, layer.W_k, layer.W_v)(X)
     q, k, v = (part.reshape(B, -1, *part.shape[1:]).swapaxes(1, 2) for part in parts)  # [B, H, S, D/H]
+    if layer.rotary is not None:
+        q, k = layer.rotary.forward(q), layer.rotary.forward(k)
     q *= layer.attention._factor(q.shape[-1])
     if hidden is not None:
         v *= hidden.values

@@ -47,12 +47,14 @@ class DecodingSteps:
 
     def logits(self, tokens: Tensor) -> Tensor:
         """[N] -> [N, V]."""
-        place = self.position_offset + (self.length if self.moving else 0)
-        if self.left_padding is None:
-            vectors = self.table[place]
-        else:  # rows begin at different steps
-            vectors = F.embedding((place - self.left_padding).clip(min=0), self.table)
-        X = self.embedding_norm(F.embedding(tokens, self.embedding) * self.scale + vectors)
+        X = F.embedding(tokens, self.embedding) * self.scale
+        if self.table is not None:
+            place = self.position_offset + (self.length if self.moving else 0)
+            if self.left_padding is None:
+                X = X + self.table[place]
+            else:  # rows begin at different steps
+                X = X + F.embedding((place - self.left_padding).clip(min=0), self.table)
+        X = self.embedding_norm(X)
         self.length += 1
         own_hidden = None if self.own_hidden is None else self.own_hidden[..., : self.length]
         for block in self.blocks:
@@ -74,7 +76,7 @@ class BlockSteps:
 
     def __init__(self, block: DecoderBlock, enc_outputs: Tensor | None, hidden: Hidden | None, cache: BlockCache):
         own, cross, ffn = block.attention1, block.attention2, block.ffn
-        self.projections, self.output = projections(own), product(own.W_o)
+        self.projections, self.output, self.rotary = projections(own), product(own.W_o), own.rotary
         self.factor = own.attention._factor(own.W_o.weight.shape[0] // own.num_heads)
         self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
         self.cross = None
@@ -103,6 +105,9 @@ class BlockSteps:
 
     def _attend_own(self, X: Tensor, hidden: Tensor | None) -> Tensor:
         queries, keys, values = self.projections(X)
+        if self.rotary is not None:
+            past = 0 if self.keys is None else self.keys.shape[2]
+            queries, keys = self.rotary.forward(queries, past), self.rotary.forward(keys, past)
         if self.keys is not None:
             keys, values = paddle.concat([self.keys, keys], axis=2), paddle.concat([self.values, values], axis=2)
         self.keys, self.values = keys, values

@@ -25,12 +25,13 @@ from ..encoder import EncoderBlock, TransformerEncoder
 from ..feed_forward import PositionWiseFFN
 from ..linear import Linear, TiedLinear
 from ..normalization import AddNorm, LayerNorm
+from ..rotary import RotaryEncoding
 from . import swap_axes as swapped_axes
 
 LAYERS = frozenset(
     (
         *(TransformerEncoder, TransformerDecoder, EncoderBlock, DecoderBlock, MultiHeadAttention, DotProductAttention, AddNorm),
-        *(LayerNorm, PositionWiseFFN, PositionalEncoding, Dropout, Linear, TiedLinear),
+        *(LayerNorm, PositionWiseFFN, PositionalEncoding, RotaryEncoding, Dropout, Linear, TiedLinear),
         *(nn.Sequential, nn.Embedding, nn.Linear),
     )
 )
@@ -135,10 +136,10 @@ def _unchanged(X: Tensor) -> Tensor:
     return X
 
 
-def positions(stack: SequenceEmbedding) -> Tensor:
-    """The table of their vectors, the first of them at ``position_offset``."""
+def positions(stack: SequenceEmbedding) -> Tensor | None:
+    """The table of their vectors, the first of them at ``position_offset``; None where heads are turned instead."""
     if stack.pos_encoding is None:
-        return stack.pos_embedding.weight
+        return None if stack.pos_embedding is None else stack.pos_embedding.weight
     stack.pos_encoding._match(stack.embedding.weight)
     return stack.pos_encoding.P
 
@@ -147,7 +148,9 @@ def encode(encoder: TransformerEncoder, source: Tensor, hidden: Hidden | None) -
     """[B, S] -> [B, S, D], what the encoder itself gives."""
     B, S = source.shape
     start = encoder.position_offset
-    X = F.embedding(source, encoder.embedding.weight) * encoder.scale + positions(encoder)[start : start + S]
+    X, table = F.embedding(source, encoder.embedding.weight) * encoder.scale, positions(encoder)
+    if table is not None:
+        X = X + table[start : start + S]
     if encoder.type_embedding is not None:
         X = X + encoder.type_embedding.weight[0]
     dtype = X.dtype
@@ -172,6 +175,8 @@ def _attend(attention: MultiHeadAttention, X: Tensor, S: int, hidden: Hidden | N
     width = attention.W_q.weight.shape[1] // attention.num_heads
     heads = [-1, S, attention.num_heads, width]
     queries, keys, values = (swap_axes(reshape(part, heads)) for part in projections(attention)(X))
+    if attention.rotary is not None:
+        queries, keys = attention.rotary.forward(queries), attention.rotary.forward(keys)
     queries = queries * attention.attention._factor(width)
     if hidden is not None:
         values = values * hidden.values

@@ -15,6 +15,7 @@ from torch import Tensor
 from ..embedding import PositionalEncoding, RelativeBias
 from ..loss import MaskedSoftmaxCELoss
 from ..model import EncoderDecoder
+from ..rotary import RotaryEncoding
 
 # A module that says where PyTorch's headers are, and what it imports of setuptools.
 PATHS = "torch.utils.cpp_extension"
@@ -35,7 +36,7 @@ def compiled_loss(model: EncoderDecoder, loss: MaskedSoftmaxCELoss) -> Callable[
     """
     weight = next(model.parameters())
     for module in model.modules():
-        if isinstance(module, PositionalEncoding | RelativeBias):
+        if isinstance(module, PositionalEncoding | RelativeBias | RotaryEncoding):
             module._match(weight)  # else it would be a part of the program how the table is made
 
     def compute(*batch: Any) -> Tensor:

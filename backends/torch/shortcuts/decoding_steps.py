@@ -16,7 +16,7 @@ from ..cache import BlockCache
 from ..decoder import DecoderBlock, TransformerDecoder
 from .int8 import Int8Linear
 from .one_row import onednn_is_slower, without_onednn
-from .prepared_layers import attend, heads, norm, product
+from .prepared_layers import attend, heads, norm, positions, product
 
 # One product is faster than three where the weights are few; more of them take longer to join than a sentence gains.
 JOINED = 2**16
@@ -39,9 +39,7 @@ class DecodingSteps:
         max_steps: int,
     ):
         self.embedding, self.scale = decoder.embedding.weight, decoder.scale
-        if decoder.pos_encoding is not None:
-            decoder.pos_encoding._match(self.embedding)
-        self.table = decoder.pos_embedding.weight if decoder.pos_encoding is None else decoder.pos_encoding.P
+        self.table = positions(decoder)
         self.position_offset, self.output_scale = decoder.position_offset, decoder.output_scale
         self.moving = decoder.compat_decode != "d2l"  # the book's predictor feeds one token at a time, each at position 0
         self.length, _, _, _, self.left_padding = caches[0].self_attention
@@ -63,10 +61,12 @@ class DecodingSteps:
             return self._logits(tokens)
 
     def _logits(self, tokens: Tensor) -> Tensor:
-        place = self.position_offset + (self.length if self.moving else 0)
-        # [D], or [N, D] where rows begin at different steps.
-        vectors = self.table[place] if self.left_padding is None else self.table[(place - self.left_padding).clamp(min=0)]
-        X = self.embedding_norm(F.embedding(tokens, self.embedding) * self.scale + vectors)
+        X = F.embedding(tokens, self.embedding) * self.scale
+        if self.table is not None:
+            place = self.position_offset + (self.length if self.moving else 0)
+            # [D], or [N, D] where rows begin at different steps.
+            X = X + self.table[place if self.left_padding is None else (place - self.left_padding).clamp(min=0)]
+        X = self.embedding_norm(X)
         own_mask = None if self.own_mask is None else self.own_mask[..., : self.length + 1]
         for block in self.blocks:
             X = block.step(X, self.length, own_mask)
@@ -103,7 +103,9 @@ class BlockSteps:
         joined = weight.numel() <= JOINED and not isinstance(own.W_q, Int8Linear)
         self.joined = product(rows, *parts) if joined else None
         self.parts = [product(rows, part) for part in parts]
-        self.output = product(rows, own.W_o)
+        self.output, self.rotary = product(rows, own.W_o), own.rotary
+        if self.rotary is not None:
+            self.rotary._match(weight)
         self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
         if self.keys is None:
             self.keys = weight.new_empty(rows, self.heads, max_steps, weight.shape[0] // self.heads)
@@ -132,6 +134,8 @@ class BlockSteps:
             q, k, v = (part(X).view(N, H, -1) for part in self.parts)
         else:
             q, k, v = self.joined(X).view(N, 3, H, -1).unbind(1)
+        if self.rotary is not None:
+            q, k = (self.rotary._turned(part, *self.rotary.table[t]) for part in (q, k))
         self.keys[:, :, t] = k
         self.values[:, :, t] = v
         keys, values = self.keys[:, :, : t + 1], self.values[:, :, : t + 1]

@@ -16,17 +16,18 @@ from transformer_mb.decoding.through import through
 from ..attention import DotProductAttention, MultiHeadAttention, length_mask
 from ..decoder import DecoderBlock, TransformerDecoder
 from ..dropout import Dropout
-from ..embedding import Embedding, PositionalEncoding
+from ..embedding import Embedding, PositionalEncoding, SequenceEmbedding
 from ..encoder import EncoderBlock, TransformerEncoder
 from ..feed_forward import PositionWiseFFN
 from ..normalization import AddNorm, LayerNorm
+from ..rotary import RotaryEncoding
 from . import is_watched
 from .int8 import Int8Linear
 from .one_row import onednn_is_faster
 
 LAYERS = {
     *(TransformerEncoder, EncoderBlock, TransformerDecoder, DecoderBlock, MultiHeadAttention, DotProductAttention, AddNorm),
-    *(LayerNorm, PositionWiseFFN, PositionalEncoding, Dropout, nn.Sequential, Embedding, nn.Linear, Int8Linear),
+    *(LayerNorm, PositionWiseFFN, PositionalEncoding, RotaryEncoding, Dropout, nn.Sequential, Embedding, nn.Linear, Int8Linear),
 }
 # For this many rows the CPU's product takes half the time with the weight as its left factor.
 TURNED = range(12, 48)
@@ -78,6 +79,14 @@ def norm(layer: LayerNorm | None) -> Product:
     return lambda X: torch.layer_norm(X, shape, weight, bias, eps)
 
 
+def positions(stack: SequenceEmbedding) -> Tensor | None:
+    """The table of what is added to tokens, the first position at ``position_offset``; None where they are turned."""
+    if stack.pos_encoding is None:
+        return None if stack.pos_embedding is None else stack.pos_embedding.weight
+    stack.pos_encoding._match(stack.embedding.weight)
+    return stack.pos_encoding.P
+
+
 FEW_TOKENS = 64  # with more of them what the layers compute takes longer than what they ask
 
 
@@ -87,10 +96,9 @@ def encode(encoder: TransformerEncoder, source: Tensor, valid_lens: Tensor) -> T
         return encoder(source, valid_lens)
     B, S = source.shape
     X = F.embedding(source, encoder.embedding.weight) * encoder.scale
-    if encoder.pos_encoding is not None:
-        encoder.pos_encoding._match(X)
-    table = encoder.pos_embedding.weight if encoder.pos_encoding is None else encoder.pos_encoding.P
-    X = X + table[encoder.position_offset : encoder.position_offset + S]
+    table = positions(encoder)
+    if table is not None:
+        X = X + table[encoder.position_offset : encoder.position_offset + S]
     if encoder.type_embedding is not None:
         X = X + encoder.type_embedding.weight[0]  # without token types every token is of type 0
     X = norm(encoder.embedding_norm)(X)
@@ -117,4 +125,6 @@ def _block(block: EncoderBlock, X: Tensor, mask: Tensor | None) -> Tensor:
 def _attend(block: EncoderBlock, X: Tensor, mask: Tensor | None) -> Tensor:
     own, B = block.attention, len(X)
     q, k, v = (heads(part.forward(X), B, own.num_heads) for part in (own.W_q, own.W_k, own.W_v))
+    if own.rotary is not None:
+        q, k = own.rotary.forward(q), own.rotary.forward(k)
     return own.W_o.forward(attend(q, k, v, mask, own.attention._factor(q.shape[-1])).transpose(1, 2).flatten(2))

@@ -19,6 +19,7 @@ from transformer_mb.masks import causal_mask
 from .dropout import Dropout
 from .framework import Linear, Module, filled
 from .given import attention_mask, features, floats, lengths
+from .rotary import RotaryEncoding
 
 
 def sequence_mask(X: Any, valid_len: Any, value: float = 0) -> Any:
@@ -123,18 +124,43 @@ class MultiHeadAttention(WeightsOfHeads, Module):
         self.W_k = Linear(key_size, inner, bias=use_bias)
         self.W_v = Linear(value_size, inner, bias=use_bias)
         self.W_o = Linear(inner, num_hiddens, bias=use_bias)
+        turns = {"base": chosen.rotary_base, "layout": chosen.rotary_layout}
+        rotary = chosen.position == "rotary"
+        self.rotary = RotaryEncoding(inner // num_heads, chosen.max_len, **turns) if rotary else None
 
-    def project_keys_values(self, keys: Any, values: Any) -> tuple[Any, Any]:
+    def _turned(self, heads: Any, offset: Any) -> Any:
+        return heads if self.rotary is None else self.rotary(heads, offset)
+
+    def project_keys_values(self, keys: Any, values: Any, offset: Any = 0) -> tuple[Any, Any]:
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
-        return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        keys, values = transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        return self._turned(keys, offset), values
 
-    def attend(self, queries: Any, keys: Any, values: Any, valid_lens: Any = None, **options: Unpack[AttentionOptions]) -> Any:
+    def attend(
+        self,
+        queries: Any,
+        keys: Any,
+        values: Any,
+        valid_lens: Any = None,
+        *,
+        offset: Any = 0,
+        **options: Unpack[AttentionOptions],
+    ) -> Any:
         features("queries", queries, self.W_q)
-        queries = transpose_qkv(self.W_q(queries), self.num_heads)
+        queries = self._turned(transpose_qkv(self.W_q(queries), self.num_heads), offset)
         return self.W_o(transpose_output(self.attention(queries, keys, values, valid_lens, **options), self.num_heads))
 
-    def forward(self, queries: Any, keys: Any, values: Any, valid_lens: Any = None, **options: Unpack[AttentionOptions]) -> Any:
+    def forward(
+        self,
+        queries: Any,
+        keys: Any,
+        values: Any,
+        valid_lens: Any = None,
+        *,
+        offset: Any = 0,
+        **options: Unpack[AttentionOptions],
+    ) -> Any:
         if len(keys.shape) == 3:  # else they come from a cache
             keys, values = self.project_keys_values(keys, values)
-        return self.attend(queries, keys, values, valid_lens, **options)
+        return self.attend(queries, keys, values, valid_lens, offset=offset, **options)

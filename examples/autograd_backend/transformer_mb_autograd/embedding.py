@@ -77,8 +77,7 @@ class SequenceEmbedding(Module):
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
         rows = chosen.max_len + chosen.position_offset
         self.embedding = Embedding(vocab_size, num_hiddens, chosen.padding_id)
-        learned = chosen.position == "learned"
-        self.pos_embedding = Embedding(rows, num_hiddens) if learned else None
+        self.pos_embedding = Embedding(rows, num_hiddens) if chosen.position == "learned" else None
         self.pos_encoding = None
         if chosen.position == "sinusoidal":
             self.pos_encoding = PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)

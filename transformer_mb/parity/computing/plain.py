@@ -72,10 +72,12 @@ class _Plainly:
         return copy
 
     def _place(self, module: Any) -> Any:
-        """Put in the positions, a table that a layer makes when it is made."""
+        """Put in the positions and the turns, tables that a layer makes when it is made."""
         for _, layer in module.named_layers():
             if hasattr(layer, "P"):
-                layer.P = sinusoids(*layer.P.shape, layer.layout == "interleaved")
+                layer.P = sinusoids(*layer.P.shape, layer.layout)
+            if hasattr(layer, "turns"):
+                layer.turns = turns(*layer.turns.shape[::2], layer.base, layer.layout)
         return super()._place(module)  # type: ignore[misc]
 
 
@@ -113,15 +115,33 @@ def _joined(arrays: Sequence[Any]) -> Any:
 
 
 @lru_cache(maxsize=32)
-def sinusoids(positions: int, width: int, interleaved: bool) -> np.ndarray:
-    """[positions, D] by Vaswani et al. 2017, section 3.5, number by number."""
+def sinusoids(positions: int, width: int, layout: str) -> np.ndarray:
+    """[positions, D] by Vaswani et al. 2017, section 3.5, number by number; fairseq's last wavelength is the longest."""
     table = np.empty((positions, width))
     for position in range(positions):
         for pair in range(width // 2):
-            angle = position / 10000.0 ** (2 * pair / width)
-            sine, cosine = (2 * pair, 2 * pair + 1) if interleaved else (pair, width // 2 + pair)
+            exponent = pair / max(width // 2 - 1, 1) if layout == "fairseq" else 2 * pair / width
+            sine, cosine = _places(pair, width, layout)
+            angle = position / 10000.0**exponent
             table[position, sine], table[position, cosine] = math.sin(angle), math.cos(angle)
     return table
+
+
+@lru_cache(maxsize=32)
+def turns(positions: int, width: int, base: float, layout: str) -> np.ndarray:
+    """[positions, 2, d] by Su et al. 2021, equation 34, number by number: what a number is multiplied by, and its partner."""
+    table = np.empty((positions, 2, width))
+    for position in range(positions):
+        for pair in range(width // 2):
+            first, second = _places(pair, width, layout)
+            angle = position * base ** (-2 * pair / width)
+            table[position, 0, [first, second]] = math.cos(angle)
+            table[position, 1, first], table[position, 1, second] = -math.sin(angle), math.sin(angle)
+    return table
+
+
+def _places(pair: int, width: int, layout: str) -> tuple[int, int]:
+    return (2 * pair, 2 * pair + 1) if layout == "interleaved" else (pair, width // 2 + pair)
 
 
 LEAST = 1e-12  # the smallest attention whose logarithm is taken

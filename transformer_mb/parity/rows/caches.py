@@ -51,10 +51,10 @@ OF_THE_CONFIG = tuple(name for name in SETTINGS if name in CONFIG)
 
 
 def _possible(row: Row) -> bool:
-    """The book's decoding counts the steps of a row alone, and knows no padding."""
-    books = row.get("compat_decode") == "d2l"
-    relative = row.get("position") == "relative"  # of which differences alone count
-    return not ((books and (row.get("padding", "none") != "none" or relative)) or (relative and row.get("position_offset")))
+    """The book's decoding counts a row's steps alone, and knows no padding; where differences count, there is no offset."""
+    book, differences = row.get("compat_decode") == "d2l", row.get("position") in ("relative", "rotary")
+    padded = row.get("padding", "none") != "none"
+    return not (book and (differences or padded)) and not (differences and row.get("position_offset"))
 
 
 CACHES = CoveringArray("cache", SETTINGS, _possible)

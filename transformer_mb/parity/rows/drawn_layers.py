@@ -27,6 +27,8 @@ KEYS: dict[str, Callable[[int], int]] = {
 FLAG = (False, True)
 STEPS, ROWS, HEADS = (4, 1, 2, 3, 17), (3, 1), (2, 1, 4)
 NORM = {"norm_kind": CHOICES["norm_kind"], "norm_affine": (True, False), "norm_eps": (1e-5, 1e-6, 1e-2)}
+ROTARY = {"position": ("sinusoidal", "rotary"), "rotary_layout": CHOICES["rotary_layout"], "rotary_base": (10000.0, 10.0)}
+HEAD_OPTIONS = {**ROTARY, "position": ("rotary", "sinusoidal")}
 MASKS: dict[str, Callable[[Random, int, int, int, int], np.ndarray | None]] = {
     "none": lambda random, B, H, T, S: None,
     "keys": lambda random, B, H, T, S: random.random((B, 1, 1, S)) < 0.7,
@@ -92,6 +94,18 @@ def _attention(row: Row, random: Random) -> Case:
     )
 
 
+def _heads(row: Row, random: Random) -> Case:
+    """Attention of heads of another kind; queries may begin after the first key, as those of a cache do."""
+    B, T = row["rows"], row["T"]
+    later = row["later keys"]
+    X, keys = random.standard_normal((B, T, D)), random.standard_normal((B, T + later, D))
+    inputs = (X, X, X) if not later else (X, keys, keys)
+    options = {name: row[name] for name in HEAD_OPTIONS}
+    call = {"causal": row["causal"], "need_weights": row["weights"], "offset": later}
+    lens = _lens(row, random, T + later)
+    return Case("", "MultiHeadAttention", (D, D, D, D, row["heads"], 0.0, row["bias"]), (*inputs, lens), options, call=call)
+
+
 def _softmax(row: Row, random: Random) -> Case:
     B, T, H = row["rows"], row["T"], row["heads"]
     S = KEYS[row["keys"]](T)
@@ -114,7 +128,7 @@ def _positions(row: Row, random: Random) -> Case:
 
 def _block(row: Row, random: Random) -> Case:
     B, T = row["rows"], row["T"]
-    names = ("norm_position", "activation", "ffn_bias", "ffn_gated", "head_size", "attention_scale", *NORM)
+    names = ("norm_position", "activation", "ffn_bias", "ffn_gated", "head_size", "attention_scale", *NORM, *ROTARY)
     arguments = (D, D, D, D, [D], D, F, row["heads"], 0.0)
     X, options = random.standard_normal((B, T, D)), {name: row[name] for name in names}
     S = T if row["layer"] == "EncoderBlock" else KEYS[row["keys"]](T)
@@ -146,8 +160,14 @@ class Family:
 Settings = dict[str, tuple[Any, ...]]
 
 
+def _in_pairs(row: Row) -> bool:
+    """Rotary positions turn the numbers of a head in pairs."""
+    return row.get("position") != "rotary" or not (row.get("head_size") or 0) % 2
+
+
 def _family(name: str, share: int, build: Callable[[Row, Random], Case], *settings: Settings) -> Family:
-    return Family(CoveringArray(name, dict(chain.from_iterable(each.items() for each in settings))), share, build)
+    array = CoveringArray(name, dict(chain.from_iterable(each.items() for each in settings)), _in_pairs)
+    return Family(array, share, build)
 
 
 SMALL: Settings = {"rows": ROWS, "T": (4, 1)}
@@ -175,6 +195,11 @@ FAMILIES = (
         {"lens": LENS, "mask": tuple(MASKS), "values": tuple(ATTENDED)},
     ),
     _family(
+        *("heads", 2, _heads),
+        {"T": (4, 2, 17), "later keys": (0, 3), "rows": ROWS, "heads": HEADS, "bias": FLAG, "causal": FLAG, "weights": FLAG},
+        {"lens": ("none", "ragged"), **HEAD_OPTIONS},
+    ),
+    _family(
         *("masked softmax", 4, _softmax),
         {"T": (4, 1, 2), "keys": tuple(KEYS), "rows": ROWS, "heads": (2, 1)},
         {"lens": ("none", "ragged", "one is 0", "per query")},
@@ -186,7 +211,7 @@ FAMILIES = (
     ),
     _family(
         *("positions", 1, _positions),
-        {**SMALL, "width": (8, 2), "offset": ("none", "last", "by row"), "sinusoid_layout": ("interleaved", "halves")},
+        {**SMALL, "width": (8, 2), "offset": ("none", "last", "by row"), "sinusoid_layout": CHOICES["sinusoid_layout"]},
     ),
     _family(
         *("block", 3, _block),
@@ -195,6 +220,7 @@ FAMILIES = (
         {"head_size": (None, 3), "attention_scale": (True, False)},
         {"compat_decode": CHOICES["compat_decode"], "cross_attention": (True, False), "encoder outputs": (True, False)},
         {"T": STEPS, "keys": ("one more", "one less", "the queries", "17"), "rows": ROWS, "heads": HEADS, "lens": LENS},
+        ROTARY,
     ),
     _family(
         *("loss", 3, _loss),

@@ -18,12 +18,12 @@ FLAGS = (
     *("padding_vector_zero", "encoder_attention_bias", "decoder_attention_bias", "ffn_bias", "ffn_gated"),
     *("output_bias", "pooler"),
 )
-WORDS = ("architecture", "norm_position", "norm_kind", "activation", "position", "sinusoid_layout", "compat_decode")
-# Of the layouts, those that the committed run has met: a third one draws other rows, which must be measured.
-LAYOUTS = ("interleaved", "halves")
+WORDS = (
+    *("architecture", "norm_position", "norm_kind", "activation", "position", "sinusoid_layout", "rotary_layout"),
+    "compat_decode",
+)
 CONFIG: dict[str, tuple[Any, ...]] = {
     **{name: CHOICES[name] for name in WORDS},
-    "sinusoid_layout": LAYOUTS,
     **{name: (DEFAULTS[name], not DEFAULTS[name]) for name in FLAGS},
     "norm_eps": (1e-5, 1e-6, 1e-2),
     "pad_id": (DEFAULTS["pad_id"], 0),
@@ -31,6 +31,7 @@ CONFIG: dict[str, tuple[Any, ...]] = {
     "relative_max_distance": (128, 20),
     "token_types": (0, 2),
     "position_offset": (0, 2),
+    "rotary_base": (10000.0, 10.0),
     "dropout": (0.1, 0.0),
     "attention_dropout": (None, 0.0, 0.3),
     "embedding_dropout": (None, 0.0, 0.3),
@@ -106,7 +107,8 @@ def _case(number: int, row: Row) -> ModelCase:
 
 # Not tie_output: there a token makes itself more likely, and hypotheses hold one token.
 SEARCH_SWITCHES = (
-    *("norm_position", "norm_kind", "activation", "position", "sinusoid_layout", "final_norm", "embedding_norm"),
+    *("norm_position", "norm_kind", "activation", "position", "sinusoid_layout", "rotary_layout"),
+    *("final_norm", "embedding_norm"),
     *("decoder_num_heads", "decoder_num_layers", "position_offset", "share_embeddings", "output_bias"),
     *("encoder_attention_bias", "decoder_attention_bias", "norm_eps", "norm_affine", "embedding_scale", "ffn_bias"),
     *("relative_buckets", "relative_max_distance", "ffn_gated", "head_size", "attention_scale", "output_scale"),

@@ -43,6 +43,8 @@ CONFIGS = {
     "shared and tied, padding": TransformerConfig(
         **ONE_TABLE, tie_output=True, padding_vector_zero=True, activation="gelu_tanh", suppress_ids=(1,)
     ),
+    "rotary": TransformerConfig(**SMALL, position="rotary", norm_position="pre", final_norm=True),
+    "rotary, interleaved": TransformerConfig(**SMALL, position="rotary", rotary_layout="interleaved", rotary_base=100.0),
     "no affine, no ffn bias": TransformerConfig(**SMALL, norm_affine=False, ffn_bias=False, embedding_scale=False),
     "embedding norm": TransformerConfig(
         **SMALL, embedding_norm=True, ffn_dropout=0.2, attention_dropout=0.0, embedding_dropout=0.4

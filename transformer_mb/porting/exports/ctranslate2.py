@@ -28,7 +28,10 @@ from .ctranslate2_variables import read_variables, variable_of, variables_of
 MODEL = "model.bin"
 WRITER = "exports.ctranslate2_spec:write"
 # What the engine computes differently or cannot compute.
-NEEDED = {"norm_kind": "layer_norm", "compat_decode": "correct", "activation": tuple(ACTIVATIONS)}
+NEEDED = {
+    **{"norm_kind": "layer_norm", "compat_decode": "correct", "activation": tuple(ACTIVATIONS)},
+    "position": ("sinusoidal", "learned"),
+}
 
 
 def recognize(folder: Path) -> bool:

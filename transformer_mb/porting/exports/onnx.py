@@ -25,7 +25,7 @@ from ...config import TransformerConfig
 from ...positions import sinusoid_table
 from ..kinds import Family, Format, Loading, Settings
 from ..model import PortedModel
-from .onnx_builder import GraphBuilder, Layers
+from .onnx_builder import ROTARY, GraphBuilder, Layers, rotary_rows
 
 CONFIG_PROPERTY = "transformer_mb.config"
 ENCODER, DECODER = "encoder.onnx", "decoder.onnx"
@@ -132,6 +132,7 @@ def _encoder_block(layers: Layers, X: str, mask: str, bias: str | None, name: st
     num_heads = layers.config.encoder_num_heads
     Y = layers.sublayer_input(X, f"{name}.addnorm1")
     queries, keys, values = (layers.heads(Y, f"{name}.attention.{one}", num_heads) for one in ("W_q", "W_k", "W_v"))
+    queries, keys = layers.turned(queries), layers.turned(keys)
     X = layers.add_norm(X, layers.attention(queries, keys, values, mask, f"{name}.attention", bias), f"{name}.addnorm1")
     Y = layers.feed_forward(layers.sublayer_input(X, f"{name}.addnorm2"), f"{name}.ffn")
     return layers.add_norm(X, Y, f"{name}.addnorm2")
@@ -143,6 +144,7 @@ def _decoder_block(
     graph, num_heads, name = layers.graph, layers.config.decoder_num_heads, f"decoder.blks.block{i}"
     Y = layers.sublayer_input(X, f"{name}.addnorm1")
     queries, keys, values = (layers.heads(Y, f"{name}.attention1.{one}", num_heads) for one in ("W_q", "W_k", "W_v"))
+    queries, keys = layers.turned(queries), layers.turned(keys)
     keys = graph.add("Concat", cache["past_keys"], keys, axis=2)
     values = graph.add("Concat", cache["past_values"], values, axis=2)
     for kind, value in (("keys", keys), ("values", values)):
@@ -183,7 +185,7 @@ def read_back(model: PortedModel, folder: Path) -> tuple[dict[str, np.ndarray], 
                 if name in stored and not np.array_equal(stored[name], array):
                     unexplained.append(f"{name} of {path.name}")
                 stored[name] = array
-            elif not _is_constant(name, array) and not _same(_computed(model, name), array):
+            elif not _is_constant(name, array) and not _same(_computed(model, name, path.stem), array):
                 unexplained.append(f"{name} of {path.name}")
     return stored, unexplained
 
@@ -201,8 +203,10 @@ def _is_constant(name: str, array: np.ndarray) -> bool:
     return name == f"constant_{array.dtype.name}_{'_'.join(map(str, array.ravel()))}_{array.ndim}"
 
 
-def _computed(model: PortedModel, name: str) -> np.ndarray | None:
+def _computed(model: PortedModel, name: str, side: str) -> np.ndarray | None:
     config = model.config
+    if name in ROTARY:
+        return rotary_rows(config, config.head_width(side), name).astype(np.float32)
     if name == "positions":
         rows = sinusoid_table(config.max_len + config.position_offset, config.num_hiddens, config.sinusoid_layout)
         return rows[config.position_offset :].astype(np.float32)

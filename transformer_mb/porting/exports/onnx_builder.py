@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...config import TransformerConfig
-from ...positions import relative_buckets, sinusoid_table
+from ...positions import relative_buckets, rotary_table, sinusoid_table
 from ..settings import check_holds
 
 OPSET = 17  # the first with LayerNormalization
@@ -110,12 +110,26 @@ CHOICES = {
     "norm_kind": ("layer_norm", "rms_norm", "std_norm"),
     "norm_position": ("pre", "post"),
     "activation": ("relu", "silu", "gelu", "gelu_tanh"),
-    "position": ("learned", "relative", "sinusoidal"),
+    "position": ("learned", "relative", "rotary", "sinusoidal"),
     "compat_decode": ("correct", "d2l"),
     "ffn_gated": (False, True),
     "attention_scale": (False, True),
     "output_scale": (False, True),
 }
+
+
+ROTARY = ("cosines", "sines")
+
+
+def rotary_rows(config: TransformerConfig, width: int, name: str) -> np.ndarray:
+    """[max_len, d]: the table of this name."""
+    return rotary_table(config.max_len, width, config.rotary_base, config.rotary_layout)[:, ROTARY.index(name)]
+
+
+def partners(width: int, layout: str) -> np.ndarray:
+    """Return the place of each number's partner."""
+    places = np.arange(width)
+    return np.roll(places, width // 2) if layout == "halves" else places.reshape(-1, 2)[:, ::-1].reshape(-1)
 
 
 class Layers:
@@ -218,9 +232,12 @@ class Layers:
         X = graph.add("Gather", graph.weight(table), tokens)
         if config.embedding_scale:
             X = graph.add("Mul", X, graph.constant(math.sqrt(config.num_hiddens), np.float32))
-        if config.position != "relative":
-            # Gather refuses a position that the table does not have, where Slice would give too few rows.
-            X = graph.add("Add", X, graph.add("Gather", self._positions(side), graph.steps(graph.size(tokens, 1), first)))
+        # Gather refuses a position that the table does not have, where Slice would give too few rows.
+        steps = graph.steps(graph.size(tokens, 1), first)
+        if config.position == "rotary":
+            self._turns = [graph.add("Gather", self._rotary(side, name), steps) for name in ROTARY]
+        elif config.position != "relative":
+            X = graph.add("Add", X, graph.add("Gather", self._positions(side), steps))
         if token_types is not None:
             X = graph.add("Add", X, graph.add("Gather", graph.weight(f"{side}.type_embedding.weight"), token_types))
         return self.norm(X, f"{side}.embedding_norm") if config.embedding_norm else X
@@ -236,6 +253,21 @@ class Layers:
         buckets = graph.add("Gather", graph.places("buckets", relative_buckets(*settings)), places)
         scores = graph.add("Gather", graph.weight(f"{side}.relative_bias.weight"), buckets)
         return graph.unsqueeze(graph.add("Transpose", scores, perm=[2, 0, 1]), 0)
+
+    def turned(self, X: str) -> str:
+        """Queries or keys [B, H, T, d] of self-attention, by the positions of what was embedded."""
+        graph = self.graph
+        if self.config.position != "rotary":
+            return X
+        places, (cosines, sines) = graph.constant(partners(self._width, self.config.rotary_layout), np.int64), self._turns
+        swapped = graph.add("Gather", X, places, axis=3)
+        return graph.add("Add", graph.add("Mul", X, cosines), graph.add("Mul", swapped, sines))
+
+    def _rotary(self, side: str, name: str) -> str:
+        """One of the tables [max_len, d]."""
+        config = self.config
+        self._width = config.head_width(side)
+        return self.graph.table(name, rotary_rows(config, self._width, name))
 
     def _positions(self, side: str) -> str:
         """The table [max_len, D]: row 0 is that of the first token."""

@@ -183,7 +183,8 @@ def _others(config: TransformerConfig, on_trust: tuple[str, ...]) -> Iterator[di
     values: dict[str, tuple[Any, ...]] = {
         "encoder_num_heads": tuple(heads),
         "decoder_num_heads": tuple(heads),
-        **{name: CHOICES[name] for name in ("norm_position", "activation", "sinusoid_layout", "compat_decode")},
+        **{name: CHOICES[name] for name in ("norm_position", "activation", "sinusoid_layout", "rotary_layout")},
+        "compat_decode": CHOICES["compat_decode"],
         "norm_kind": ("layer_norm", "std_norm") if config.norm_kind != "rms_norm" else (),
         "norm_eps": EPSILONS,
         "embedding_scale": (False, True),
