@@ -44,5 +44,5 @@ class RotaryEncoding(Called, nn.Layer):
 
 @lru_cache(maxsize=16)
 def _table(max_len: int, width: int, base: float, layout: str, dtype: Any, place: Any) -> Tensor:
-    """One for all layers of a model."""
+    """Return the one table for all layers of a model."""
     return paddle.to_tensor(rotary_table(max_len, width, base, layout), dtype, place)

@@ -51,6 +51,6 @@ class RotaryEncoding(Called, keras.layers.Layer):
 
 @lru_cache(maxsize=16)
 def _table(max_len: int, width: int, base: float, layout: str, dtype: tf.DType) -> tf.Tensor:
-    """One for all layers of a model, which outlives the graph that asks first."""
+    """Return the one table for all layers of a model, which outlives the graph that asks first."""
     with tf.init_scope():
         return tf.constant(rotary_table(max_len, width, base, layout), dtype)

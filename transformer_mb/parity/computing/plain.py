@@ -120,7 +120,7 @@ def sinusoids(positions: int, width: int, layout: str) -> np.ndarray:
     table = np.empty((positions, width))
     for position in range(positions):
         for pair in range(width // 2):
-            exponent = pair / max(width // 2 - 1, 1) if layout == "fairseq" else 2 * pair / width
+            exponent = pair / (width // 2 - 1 or 1) if layout == "fairseq" else 2 * pair / width
             sine, cosine = _places(pair, width, layout)
             angle = position / 10000.0**exponent
             table[position, sine], table[position, cosine] = math.sin(angle), math.cos(angle)

@@ -264,7 +264,7 @@ class Layers:
         return graph.add("Add", graph.add("Mul", X, cosines), graph.add("Mul", swapped, sines))
 
     def _rotary(self, side: str, name: str) -> str:
-        """One of the tables [max_len, d]."""
+        """Return one of the tables, [max_len, d]."""
         config = self.config
         self._width = config.head_width(side)
         return self.graph.table(name, rotary_rows(config, self._width, name))
