@@ -103,8 +103,8 @@ def test_repeating_ends_where_nothing_is_left_alone(bench):
     assert bench.turns.wanted(turns[:14], 5.0) and not bench.turns.wanted(turns, 5.0)
     kept, told = bench.turns.quietest(turns[::-1])
     assert [number for ((_, number, _),) in kept] == [0, 1, 2, 3, 4] and told["kept_disturbed"] == 5
-    shown = bench.table.ratio(a_row([1.6, 1.0, 2.0], [1.5, 1.6], disturbance=told))
-    assert shown == "1.60 (1.50 to 1.60), 5 of 5 rounds disturbed"
+    row = a_row([1.6, 1.0, 2.0], [1.5, 1.6], disturbance=told)
+    assert bench.table.ratio(row) == "1.60 (1.50 to 1.60), 5 of 5 rounds disturbed" and verdict(row) == "undecided"
 
 
 def test_where_nothing_is_told_of_the_processors_all_turns_count_and_the_record_says_so(bench):

@@ -43,10 +43,13 @@ def interval(measured: Mapping[str, Any], kind: str) -> Sequence[float]:
 def verdict(row: Mapping[str, Any]) -> str | None:
     """Return one of VERDICTS, or None for a row without a target or without figures.
 
-    An interval with the target inside it leaves open on which side of it the machine is.
+    An interval with the target inside it leaves open on which side of it the machine is, and so does one of rounds during
+    which something else used the processors: that slows one side more than the other.
     """
     if "target" not in row or "failed" in row or (row.get("of") == "products" and row.get("share") is None):
         return None
+    if row.get("disturbance", {}).get("kept_disturbed"):
+        return UNDECIDED
     found = reached(row)
     if found.low >= row["target"]:
         return MET
