@@ -63,12 +63,17 @@ class CorpusFolder(UnitFolder):
 
     def ordered(self) -> list[tuple[str, dict[str, Any]]]:
         """Return names and descriptions of a corpus's shards in order. Raises UnitsError unless they are all of one corpus."""
-        found = [(name, self.found(name)) for name in self.names()]
-        if not found:
+        planned: list[tuple[str, dict[str, Any]]] = []
+        missing: set[str] = set()
+        for name in self.names():
+            one = self.found(name)  # with all rows of a shard, of which one at a time is in memory
+            if one.refused:
+                raise UnitsError(f"Each file of {self.folder} must be whole: {one.refused}. Start the same command again.")
+            planned += [(name, one.described)] if one.described else []
+            missing |= set() if one.run else {name}
+        if not planned:
             raise UnitsError(f"--collect must be a folder that --data and --out made, got {self.folder}, which holds no shard.")
-        if refused := [one.refused for _, one in found if one.refused]:
-            raise UnitsError(f"Each file of {self.folder} must be whole: {refused[0]}. Start the same command again.")
-        planned = sorted(((n, one.described) for n, one in found if one.described), key=lambda one: one[1]["first"])
+        planned.sort(key=lambda one: one[1]["first"])
         if len({described["corpus"] for _, described in planned}) > 1:
             raise UnitsError(f"--collect must be the folder of one corpus, got {self.folder}, which has shards of several.")
         place = 1
@@ -80,7 +85,7 @@ class CorpusFolder(UnitFolder):
             raise UnitsError(
                 f"{self.folder} must have {planned[0][1]['total']:,} lines, but shards of {place - 1:,} are planned."
             )
-        self._check_translated([(name, one) for name, one in planned if self.result(name) is None])
+        self._check_translated([(name, one) for name, one in planned if name in missing])
         return planned
 
     def _check_translated(self, missing: Sequence[tuple[str, dict[str, Any]]]) -> None:
