@@ -70,6 +70,7 @@ class NumPyBackend(NativeBackend, package=__package__):
         return module
 
     _to_int8 = staticmethod(to_int8)
+    imitates_int8 = True
 
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from ..machine.processor import slowed_down
 from ..reports.output import tell
 from .options import option
 
 if TYPE_CHECKING:
+    from ..backend import Backend
     from ..decoding.sampling import Sampling
     from ..inference.generation import Generator
     from ..inference.translation import Translator
@@ -112,6 +114,14 @@ def tell_published(model: Translator | Generator, as_published: bool) -> None:
     """A note where a model brought how it is decoded, and is decoded otherwise."""
     if model.generation is not None and model.generation.to_dict() and not as_published:
         tell("Note: generation_config.json of the model says how its publishers decode: --as-published does so.")
+
+
+def tell_slower(backend: Backend, dtype: str) -> None:
+    """A note where a lower precision is slower here than float32, and how that is known."""
+    if backend.hardware is None and (slowed := slowed_down(dtype)):
+        tell(f"Note: {slowed}.")
+    if dtype == "int8" and backend.imitates_int8:
+        tell(f"Note: {backend.name} imitates int8 in floats, which takes longer than float32; torch multiplies whole numbers.")
 
 
 def tell_unended(translator: Translator, lines: int) -> None:

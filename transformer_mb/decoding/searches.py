@@ -31,6 +31,7 @@ class Searches(ABC):
     """
 
     name: ClassVar[str]
+    imitates_int8: ClassVar[bool] = False  # computes in floats what int8 would: to see what it loses, in more time than float32
 
     @abstractmethod
     def run_greedy(self, model: Any, inputs: DecodingInputs, max_steps: int) -> np.ndarray:

@@ -69,12 +69,15 @@ def tell_mkl(description: Path = DESCRIPTION) -> None:
 def slowed_down(*formats: str, description: Path = DESCRIPTION) -> str | None:
     """Warn who asks for products in one of these formats on this processor; None where it has instructions for them.
 
-    Nothing is measured, and nothing is said where the system lists no instructions.
+    Nothing is measured, and nothing is said where the system lists no instructions. Nor of int8, which has its own only to be
+    faster still: with AVX2 alone PyTorch decoded one sentence of base size 2.7 times as fast as in float32, 32 of them 1.4
+    times; in bfloat16 without instructions 1.5 and 0.3 times.
     """
     known = set(flags(description).split())
     for name in formats:
         if known and name in MULTIPLIES and not known & MULTIPLIES[name]:
-            return f"this processor has no instructions for products in {name}: they take no less time than those in float32"
+            missing = ", ".join(sorted(MULTIPLIES[name]))
+            return f"{name} may take longer than float32 here, most of all in batches: {description} lists none of {missing}"
     return None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from ...printable import counted, skipped_lines
 from ...reports.output import Output, each_written, tell
 from .. import decoding_options, options
-from ..decoding_options import as_one, chosen_length_penalty, tell_long_lines, tell_unended
+from ..decoding_options import as_one, chosen_length_penalty, tell_long_lines, tell_slower, tell_unended
 from ..options import argument, option
 from ..reporting import tell_bad_lines
 from ..streams import rows_to
@@ -112,6 +112,7 @@ def command(
             replace_unknown=replace_unknown,
         )
         sources = [source for source, _ in pairs]
+        tell_slower(translator.backend, dtype)
         tell_long_lines(translator, pairs.numbers)
         texts = translator.translate(sources, beam, penalty, coverage_penalty=coverage_penalty)
         tell_unended(translator, len(sources))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from .. import decoding_options, options
-from ..decoding_options import Drawing, chosen_length_penalty, hypotheses_asked_for, tell_published
+from ..decoding_options import Drawing, chosen_length_penalty, hypotheses_asked_for, tell_published, tell_slower
 from ..options import option, with_groups
 from ..reporting import write_rows
 from ..streams import answered, chunk_size, numbered_chunks, standard_input
@@ -46,6 +46,7 @@ def command(
     if as_published and kept is not None:
         raise ConfigError("--as-published must be given without --n-best and --scores, got both.")
     generator = Generator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps)
+    tell_slower(generator.backend, dtype)
     tell_published(generator, as_published)
     prompts: Iterator[Any] = numbered_ids() if ids else (line for _, line in standard_input())
     written = (lambda found: " ".join(map(str, found))) if ids else generator.text

@@ -18,6 +18,7 @@ from ..decoding_options import (
     hypotheses_asked_for,
     tell_long_lines,
     tell_published,
+    tell_slower,
     tell_unended,
 )
 from ..options import option, with_groups
@@ -102,6 +103,7 @@ def command(
     loading |= {"batch_size": 1 if invariant else batch_size}
     loading |= {"max_steps": max_steps, "too_long": too_long, "replace_unknown": replace_unknown}
     translator = Translator.load(as_one(folders, LINES), **loading)
+    tell_slower(translator.backend, dtype)
     if corpus.wanted:
         from ...corpora.shard import Task
 
