@@ -162,8 +162,8 @@ difference of the last digits changes a word only where two words are about as p
 
 `transformer-mb compare invariance` measures it here: {sentences} sentences of 3 to {longest} tokens, a model of {layers} +
 {layers} layers of width {width} with drawn weights, greedy search of {steps} steps, one thread. *In pieces*: five lines in a
-call. *Padded*: alone, with as much padding again as it has tokens. The last column is what `translate --invariant` costs here, in
-time of the processor.
+call. *Padded*: alone, with as much padding again as it has tokens. The last column is what `translate --invariant` costs here,
+in time of the processor.
 
 {table}
 `translate --invariant` translates one line at a time, so that a line's translation depends on that line, the model, the
