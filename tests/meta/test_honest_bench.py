@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -162,6 +163,33 @@ def test_a_record_of_a_run_has_the_intervals_of_its_rounds(bench):
     assert told["intervals"]["tokens_per_s"] == bench.turns.rounded(bench.interval(told["each_tokens_per_s"]), 1)
     low, high = told["intervals"]["ratio"]
     assert told["ratio"][1] <= low < told["ratio"][0] < high <= told["ratio"][2]
+
+
+FAKE = """
+class Contestant:
+    version = "1.0"
+    def __init__(self, inputs, units):
+        self.units = int(units)
+    def check(self):
+        return 0.5
+    def round(self):
+        return sum(range(20_000)) and self.units
+"""
+
+
+def test_a_race_of_two_processes_keeps_its_rounds_and_what_disturbed_them(bench, tmp_path):
+    """Both do the same, and one says that it is a thousand times as much."""
+    shutil.copytree(ROOT / "benchmarks" / "speed", tmp_path / "benchmarks" / "speed")
+    (tmp_path / "benchmarks" / "speed" / "contestants" / "fake.py").write_text(FAKE)
+    (tmp_path / "benchmarks" / "speed" / "inputs.py").write_text(
+        "class Inputs:\n    def __init__(self, folder):\n        pass\n"
+    )
+    sides = [(sys.executable, ["fake", f"units={units}"], tmp_path) for units in (1000, 1)]
+    (ours, peer), told = bench.turns.race(tmp_path, sides, 0.0, 0.0)
+    assert 5 <= told["turns"] <= 15 and ours["rounds"] == peer["rounds"] == len(ours["each_tokens_per_s"])
+    assert told["watched"] == Path("/proc/stat").exists() and ours["ratio"][0] > 1 and set(peer["ratio"]) == {1.0}
+    row = {"title": "work", "ours": "fake", "peer": "fake", "target": 1e9, "ours_measured": ours, "peer_measured": peer}
+    assert verdict(row) == "missed" and verdict({**row, "disturbance": {"kept_disturbed": 1}}) == "undecided"
 
 
 def test_the_readme_counts_the_targets_of_the_committed_run(bench):
