@@ -173,7 +173,7 @@ def alone(model, sentences):
 
 
 def compared(path, result, expected):
-    """How many translations are those of their lines; raises RuntimeError where there are more or fewer lines."""
+    """Count translations that are those of their lines; raises RuntimeError where there are more or fewer lines."""
     with path.open(encoding="utf-8") as lines, result.open(encoding="utf-8") as translations:
         pairs = zip(lines, translations, strict=True)
         return sum(expected[line.rstrip("\n")] == translation.rstrip("\n") for line, translation in pairs)

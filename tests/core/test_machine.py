@@ -5,12 +5,10 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import typer
 
-from transformer_mb.cli.decoding_options import tell_slower
 from transformer_mb.cli.reporting import guarded
 from transformer_mb.columns.environment import SETTINGS
 from transformer_mb.machine.compilation_cache import VARIABLE, compilation_cache
@@ -109,32 +107,6 @@ def test_who_asks_for_a_format_that_the_processor_does_not_multiply_is_told(flag
     missing = "amx_fp16, asimdhp, avx512_fp16" if told == "float16" else "amx_bf16, avx512_bf16, bf16"
     expected = told and f"{told} may take longer than float32 here, most of all in batches: {path} lists none of {missing}"
     assert slowed_down(*formats, description=path) == expected
-
-
-@pytest.mark.parametrize(
-    ("listed", "device", "dtype", "imitates", "said"),
-    [
-        (
-            ZEN3,
-            None,
-            "bfloat16",
-            False,
-            "Note: bfloat16 may take longer than float32 here, most of all in batches: /proc/cpuinfo",
-        ),
-        (GENOA, None, "bfloat16", False, ""),
-        (ZEN3, "H200", "bfloat16", False, ""),
-        (ZEN3, None, "float32", True, ""),
-        (ZEN3, None, "int8", False, ""),
-        (GENOA, None, "int8", True, "Note: fake imitates int8 in floats, which takes longer than float32; torch multiplies"),
-    ],
-)
-def test_who_decodes_in_a_precision_that_is_slower_here_is_told_in_a_line(
-    listed, device, dtype, imitates, said, monkeypatch, capsys
-):
-    monkeypatch.setattr("transformer_mb.machine.processor.flags", lambda description: f"flags : {listed}")
-    tell_slower(SimpleNamespace(name="fake", hardware=device, imitates_int8=imitates), dtype)
-    told = capsys.readouterr().err
-    assert told.startswith(said) and told.count("\n") == bool(said)
 
 
 # Memory that cannot be had is told in one sentence, whatever a framework makes of it.
