@@ -57,7 +57,7 @@ def sentences() -> tuple[np.ndarray, np.ndarray]:
 
 
 def compute(arrays: Arrays, asked: Mapping[str, Any]) -> tuple[Arrays, dict[str, Any]]:
-    """Run as a process with one number of threads: the translations by way, and the price."""
+    """Run as a process with one number of threads: the translations by way, and the price; alone only without ``ways``."""
     backend = load_backend_class(asked["backend"])(dtype=asked["dtype"])
     model = backend.build(CONFIG, seed=0)
     source, lengths = sentences()
@@ -86,7 +86,10 @@ def compute(arrays: Arrays, asked: Mapping[str, Any]) -> tuple[Arrays, dict[str,
             taken.append(time.process_time() - start)
         return min(taken)
 
-    found = {way: by(size, own) for way, size in {"alone": 1, **WAYS}.items()}
+    found = {"alone": by(1, own)}
+    if not asked["ways"]:
+        return {}, {"found": found}
+    found |= {way: by(size, own) for way, size in WAYS.items()}
     found[PADDED] = by(1, lambda rows: 2 * own(rows))
     return {}, {"version": backend.version(), "found": found, "price": seconds(1) / seconds(SENTENCES)}
 
@@ -95,7 +98,13 @@ def measured(backend: str, dtype: str) -> Invariance:
     """Compare in two processes, with one thread and with two; raises WorkerError where one cannot compute it."""
     asked = {"backend": canonical_name(backend), "dtype": dtype}
     one, two = (
-        call(f"{__name__}:compute", {}, asked, name=f"{backend} with {threads} threads", environment=settings(threads))[1]
+        call(
+            f"{__name__}:compute",
+            {},
+            {**asked, "ways": threads == 1},
+            name=f"{backend} with {threads} threads",
+            environment=settings(threads),
+        )[1]
         for threads in (1, 2)
     )
     alone = one["found"].pop("alone")
