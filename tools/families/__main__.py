@@ -94,7 +94,8 @@ def text(records: list[dict[str, Any]]) -> str:
 def _circumstances(record: dict[str, Any]) -> str:
     library, torch = record["versions"]["transformers"], record["versions"]["torch"]
     layers = f"{record['layers']} layers on each side" if record["layers"] else "all layers"
-    return f"transformers {library}, torch {torch}, {layers}"
+    searches = dict.fromkeys(name for row in _cells(record) for name in row["tokens"])
+    return f"transformers {library}, torch {torch}, {layers}; searches: {', '.join(searches)}"
 
 
 def _worst(record: dict[str, Any]) -> str:
