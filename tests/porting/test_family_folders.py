@@ -35,6 +35,17 @@ CONFIGS = {
     "OPT-350m's embeddings": ("opt", {"word_embed_proj_dim": 4}, "word_embed_proj_dim must be 8"),
     "OPT-350m's order": ("opt", {"do_layer_norm_before": False}, "do_layer_norm_before must be True"),
     "no biases": ("opt", {"enable_bias": False}, "enable_bias must be True"),
+    "fewer heads of keys": ("llama", {"num_key_value_heads": 1}, "num_key_value_heads must be 2 for this family, got 1"),
+    "stretched positions": ("llama", {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}, "rope_scaling must be None"),
+    "stretched positions of release 5": (
+        "llama",
+        {"rope_parameters": {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0}},
+        "rope_scaling must be None",
+    ),
+    "turns of half a head": ("llama", {"rope_parameters": {"partial_rotary_factor": 0.5}}, "rope_scaling must be None"),
+    "heads of another width": ("llama", {"head_dim": 6}, "head_dim must be None for this family, got 6"),
+    "biases in Llama": ("llama", {"attention_bias": True}, "attention_bias must be False"),
+    "a base of no waves": ("llama", {"rope_theta": 0.5}, "rotary_base must be a number above 1, got 0.5"),
     "padding elsewhere": ("roberta", {"pad_token_id": 0}, "pad_token_id must be 1 for this family, got 0"),
     "relative positions": ("xlm_roberta", {"position_embedding_type": "relative_key"}, "must be 'absolute'"),
     "a decoder of its name": ("roberta", {"is_decoder": True}, "is_decoder must be False"),
@@ -205,3 +216,11 @@ def test_the_projection_of_hidden_words_must_be_the_table_where_it_is_said(tmp_p
     refused("vocab_projector.weight is not the token table", read_source, folder, None, {})
     spoil(folder / "config.json", tie_word_embeddings=False)
     assert [head.task for head in read_source(folder, None, {}).model.heads] == ["masked_lm"]
+
+
+@pytest.mark.parametrize("field", [{"rope_theta": 5e5}, {"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}])
+def test_the_base_of_rotary_positions_is_read_from_either_release(field, tmp_path):
+    """Release 4 of the library says it by itself, release 5 in a field of all that it knows of such positions."""
+    folder = folder_of("llama", tmp_path / "folder")
+    spoil(folder / "config.json", **{"rope_theta": None, **field})
+    assert read_source(folder, None, {}).model.config.rotary_base == 5e5

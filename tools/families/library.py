@@ -64,7 +64,7 @@ def make_and_run(facts: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[
 
 
 def run(class_name: str, place: Path, seed: int = 0) -> dict[str, np.ndarray]:
-    """Load a folder in float64 and run its class, its sinusoids in float64 too: the library rounds them to float32."""
+    """Load a folder in float64 and run its class in it: the library rounds sinusoids, turns and some norms to float32."""
     import torch
     import transformers
 
@@ -73,6 +73,7 @@ def run(class_name: str, place: Path, seed: int = 0) -> dict[str, np.ndarray]:
     attention = "sdpa" if made._supports_sdpa else "eager"
     model = made.from_pretrained(place, dtype=torch.float64, attn_implementation=attention, local_files_only=True).eval()
     _exact_sinusoids(torch, model)
+    _exact_inside(torch, model)
     batch = _batch(model.config, model.config.is_encoder_decoder, seed)
     given = {name: torch.from_numpy(array) for name, array in batch.items()}
     if not model.config.is_encoder_decoder and model.can_generate():
@@ -192,6 +193,33 @@ def _exact_sinusoids(torch: Any, model: Any) -> None:
         exact = min(tables, key=lambda one: np.abs(one - table).max())
         assert np.abs(exact - table).max() < 1e-3, f"{type(module).__name__} holds no sinusoids"
         getattr(module, place).data = torch.from_numpy(exact)
+
+
+def _exact_inside(torch: Any, model: Any) -> None:
+    """Compute in float64 what Llama's modules compute in float32 in any dtype, by the library's own formulas."""
+    for module in model.modules():
+        kind = type(module).__name__
+        if kind == "LlamaRMSNorm":
+            module.forward = _root_mean_square(torch, module)
+        if kind == "LlamaRotaryEmbedding":
+            module.forward = _turns(torch, module)
+
+
+def _root_mean_square(torch: Any, module: Any) -> Any:
+    return lambda X: module.weight * X * torch.rsqrt(X.pow(2).mean(-1, keepdim=True) + module.variance_epsilon)
+
+
+def _turns(torch: Any, module: Any) -> Any:
+    parameters = getattr(module.config, "rope_parameters", None) or {"rope_theta": module.config.rope_theta}
+    half = module.inv_freq.numel()
+    rates = float(parameters["rope_theta"]) ** (-torch.arange(half, dtype=torch.float64) / half)
+    assert (rates - module.inv_freq).abs().max() < 1e-6, "these are no rotary positions of that base"
+
+    def forward(X: Any, position_ids: Any, *others: Any, **more: Any) -> Any:
+        angles = torch.cat([position_ids[..., None].double() * rates] * 2, dim=-1)
+        return angles.cos(), angles.sin()
+
+    return forward
 
 
 if __name__ == "__main__":

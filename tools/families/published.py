@@ -72,6 +72,10 @@ PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
             **{"num_attention_heads": 12, "ffn_dim": PER_HEAD_WIDE * 12, "max_position_embeddings": 2048},
         },
     ),
+    "llama-2-7b": (
+        "LlamaForCausalLM",
+        _one(32, 32, max_position_embeddings=4096, num_key_value_heads=32, rms_norm_eps=1e-5),
+    ),
     "bert-base-uncased": ("BertForMaskedLM", _one(12, 12)),
     "all-MiniLM-L6-v2": ("BertModel", _one(6, 12)),
     "roberta-base": ("RobertaForMaskedLM", ROBERTA),

@@ -12,6 +12,7 @@ from . import (
     distilbert,
     fsmt,
     gpt2,
+    llama,
     m2m_100,
     marian,
     marian_npz,
@@ -24,7 +25,10 @@ from . import (
     xlm_roberta,
 )
 
-OF_LIBRARY = (marian, bart, mbart, pegasus, blenderbot, m2m_100, fsmt, gpt2, opt, bert, roberta, xlm_roberta, distilbert)
+OF_LIBRARY = (
+    *(marian, bart, mbart, pegasus, blenderbot, m2m_100, fsmt),
+    *(gpt2, opt, llama, bert, roberta, xlm_roberta, distilbert),
+)
 MODULES = (canonical, *OF_LIBRARY, torch_transformer, paddle_transformer, marian_npz, d2l)
 FAMILIES: dict[str, Family] = {module.ROW.name: module.ROW for module in MODULES}
 # For those who look for it under the library's name, of which there are many.
