@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from . import interface
+from . import interface, layer_options
 from .config import TransformerConfig
 from .errors import LackingError
 
@@ -70,13 +71,21 @@ def defaults_of(layer: str) -> Mapping[str, Any]:
     return {one.name: one.default for one in parameters if one.default is not one.empty}
 
 
+def _options_of(layer: str) -> list[str]:
+    """Return the options that a contract takes as ``**options: Unpack[...]``."""
+    parameters = inspect.signature(interface.LAYERS[layer]).parameters.values()
+    said = [str(one.annotation) for one in parameters if one.kind is one.VAR_KEYWORD]
+    names = [match[1] for text in said if (match := re.search(r"Unpack\[(?:\w+\.)*(\w+)\]", text))]
+    return [option for name in names for option in getattr(layer_options, name).__annotations__]
+
+
 def untaken(backend: Any) -> list[str]:
     """Return the keywords of the contracts that a backend's layers do not take and that it does not declare lacking."""
     found = []
     for name in interface.LAYERS:
         taken = inspect.signature(getattr(backend, name)).parameters
         if not any(one.kind is one.VAR_KEYWORD for one in taken.values()):
-            missing = [option for option in defaults_of(name) if option not in taken]
+            missing = [option for option in (*defaults_of(name), *_options_of(name)) if option not in taken]
             lacking = {switch.partition("=")[0] for switch in backend.lacks}
             found += [f"{name}({one}=...)" for one in missing if not any(s == one or s.endswith(f"_{one}") for s in lacking)]
     return found

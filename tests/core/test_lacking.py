@@ -27,6 +27,12 @@ class Ungated(NUMPY.PositionWiseFFN):
         super().__init__(ffn_num_input, ffn_num_hiddens, ffn_num_outputs, activation=activation, use_bias=use_bias)
 
 
+class PlainHeads:
+    """Attention as it was before heads had options."""
+
+    def __init__(self, key_size, query_size, value_size, num_hiddens, num_heads, dropout, use_bias=False): ...
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -68,6 +74,8 @@ def test_a_switch_that_is_neither_taken_nor_declared_is_named():
     declared = type("Declared", (NUMPY,), {"PositionWiseFFN": Ungated, "lacks": {"ffn_gated": "not written yet"}})
     assert untaken(undeclared) == ["PositionWiseFFN(gated=...)"]
     assert untaken(declared) == untaken(NUMPY) == []
+    plain = untaken(type("Plain", (NUMPY,), {"MultiHeadAttention": PlainHeads}))
+    assert "MultiHeadAttention(head_size=...)" in plain and all(one.startswith("MultiHeadAttention(") for one in plain)
 
 
 def test_the_column_says_which_switch_is_lacking_and_in_how_many_cells():
