@@ -166,7 +166,10 @@ def test_answers_without_an_array_are_no_agreement():
         (check.numpy("no_such_module:Dense", 4), "No module named 'no_such_module'"),
         (check.numpy(f"{LAYERS}:Nothing"), "Nothing"),
         (check.numpy(f"{LAYERS}:Dense"), "size"),
-        (check.function(f"{LAYERS}:raising"), "ValueError in line 125 of in_numpy.py, `raise ValueError(\"no such thing\")`: no such thing"),
+        (
+            check.function(f"{LAYERS}:raising"),
+            'ValueError in line 125 of in_numpy.py, `raise ValueError("no such thing")`: no such',
+        ),
     ],
 )
 def test_a_subject_that_raises_is_told_in_a_sentence(subject, words):
