@@ -34,6 +34,12 @@ def lines(pairs):
     return "".join(f"{source}\t{target}\n" for source, target in pairs)
 
 
+def corpus(folder):
+    """The whole built-in corpus."""
+    for name, some in zip(("pairs.tsv", "test.tsv"), demo_pairs(), strict=True):
+        (folder / name).write_text(lines(some))
+
+
 def multi30k(folder):
     """Files of Multi30k's names, with a few sentences."""
     for name in ("train", "val", "test_2016_flickr"):
@@ -72,7 +78,7 @@ def bart_folder(folder):
 MAKERS = {
     "pairs.tsv": lambda folder: (folder / "pairs.tsv").write_text(lines(PAIRS)),
     "unseen.tsv": lambda folder: (folder / "unseen.tsv").write_text(lines(UNSEEN)),
-    "test.tsv": lambda folder: (folder / "test.tsv").write_text(lines(UNSEEN)),
+    "corpus": corpus,
     "lines.txt": lambda folder: (folder / "lines.txt").write_text("".join(source + "\n" for source, _ in UNSEEN)),
     "mine.py": strangers_model,
     "bert-folder": lambda folder: with_classifier("bert", folder / "bert-folder"),

@@ -24,7 +24,7 @@ class Page:
 
 PAGES = {
     "README.md": Page(
-        needs=("pairs.tsv", "test.tsv", "bart-folder", "lines.txt"),
+        needs=("corpus", "bart-folder", "lines.txt"),
         python="tests/meta/test_readme.py",
         abridged=True,
         long=True,
