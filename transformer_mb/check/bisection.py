@@ -85,7 +85,7 @@ class _Verdicts:
             backward += self._weights(pair.reference, paths)
         worst = _worst(forward)
         quantiles, usual = ((), ()) if worst is None else self._quantiles(computed[forward.index(worst)])
-        single = tuple(one.part for one in (*forward, *backward) if one.rule is not None)
+        single = tuple(dict.fromkeys(one.part for one in (*forward, *backward) if one.rule is not None))
         return Node(*pair, worst, _worst(backward), inherited, quantiles, usual, single)
 
     def _values(self, one: Same, pair: Pair) -> Figure:
