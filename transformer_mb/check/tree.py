@@ -13,6 +13,7 @@ from ..reports.record import finite
 from .limits import Figure
 
 JUMP = 10.0  # times the error of the module before: a jump; less is growth
+GROWTH = 2.0  # times the first error that the last one is at least, to be called growth
 PARTS = 3  # of the layer itself that are named
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
@@ -103,6 +104,8 @@ class Tree:
         (_, before), (where, after) = steps[int(np.argmax([after / before for (_, before), (_, after) in steps]))]
         if after >= JUMP * before:
             return f"the error jumps from {before:.1e} to {after:.1e} at {where.name}"
+        if errors[-1][1] < GROWTH * errors[0][1]:
+            return ""
         return f"the error grows step by step, from {errors[0][1]:.1e} to {errors[-1][1]:.1e} over {len(errors)} modules"
 
     def to_dict(self) -> dict[str, Any]:
