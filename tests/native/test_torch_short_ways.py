@@ -1,6 +1,5 @@
 """Attention as one node, sentences encoded past the checks, few positions on one thread: what users see of them is nothing."""
 
-import math
 import threading
 
 import numpy as np
@@ -25,25 +24,26 @@ def arrays(steps=5, keys=6):
     return queries, K, V, (torch.arange(keys) < lens[:, None, :steps, None])
 
 
-def composed(queries, keys, values, allowed, factors):
-    scores = (queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])).masked_fill(~allowed, -1e300)
+def composed(queries, keys, values, allowed, factors, scale):
+    scores = (queries @ keys.transpose(-2, -1) * scale).masked_fill(~allowed, -1e300)
     weights = torch.softmax(scores, dim=-1) * allowed
     return (weights if factors is None else weights * factors) @ values
 
 
+@pytest.mark.parametrize("scale", [0.5, 1.0])
 @pytest.mark.parametrize("drops", [True, False])
 @pytest.mark.parametrize("keys", [6, 20])
-def test_attention_as_one_node_is_differentiated_once_and_twice(keys, drops):
+def test_attention_as_one_node_is_differentiated_once_and_twice(keys, drops, scale):
     *tensors, allowed = arrays(keys=keys)
     factors = (torch.rand(2, 3, 5, keys) < 0.7).double() / 0.7 if drops else None
     cotangent = torch.randn(2, 3, 5, 4, dtype=torch.float64, requires_grad=True)
     found = []
     for function in (ComposedAttention.apply, composed):
-        output = function(*tensors, allowed, factors)
+        output = function(*tensors, allowed, factors, scale)
         first = torch.autograd.grad(output, tensors, cotangent, create_graph=True)
         squared = sum(gradient.pow(2).sum() for gradient in first)
         found.append((output, *first, *torch.autograd.grad(squared, (*tensors, cotangent))))
-        found.append(torch.autograd.grad(function(*tensors, allowed, factors), tensors, cotangent.detach()))
+        found.append(torch.autograd.grad(function(*tensors, allowed, factors, scale), tensors, cotangent.detach()))
     for got, expected in zip((*found[0], *found[1]), (*found[2], *found[3]), strict=True):
         assert expected.abs().max() > 1e-3
         torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-14)
