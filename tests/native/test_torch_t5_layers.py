@@ -8,10 +8,14 @@ import pytest
 import torch
 
 import transformer_mb as tmb
+from transformer_mb.parameters import parameter_shapes
+from transformer_mb.parity.rows.drawn_values import random_weights
+from transformer_mb.porting.families import t5
+from transformer_mb.porting.model import PortedModel
 from transformer_mb.positions import relative_buckets
 
 pytest.importorskip("transformers", reason="the library that the layers are compared with is not installed")
-from transformers import LlamaConfig, T5Config
+from transformers import LlamaConfig, T5Config, T5ForConditionalGeneration
 from transformers.models.llama.modeling_llama import LlamaMLP
 from transformers.models.t5.modeling_t5 import T5Attention, T5DenseGatedActDense
 
@@ -105,3 +109,42 @@ def test_the_buckets_of_the_published_models_by_hand():
     assert before[::-1][:16].tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 9, 9, 9, 9, 10] and before[0] == 15
     assert after[:9].tolist() == [0, *range(17, 25)] and after[-1] == 31
     assert relative_buckets(128, 32, 128, False)[128:].tolist() == [0] * 129
+
+
+@pytest.mark.parametrize("tied", [True, False], ids=["T5 1.0", "T5 1.1"])
+def test_the_library_runs_what_is_written(tied, tmp_path):
+    """Tied, scaled and not gated as the models of 2019, or none of it. Its norms are of float32 inside."""
+    kind = {"tie_output": tied, "output_scale": tied, "ffn_gated": not tied, "activation": "relu" if tied else "gelu_tanh"}
+    sizes = {
+        "num_hiddens": D,
+        "ffn_num_hiddens": F,
+        "encoder_num_heads": 2,
+        "decoder_num_heads": 2,
+        "head_size": 3,
+        "dropout": 0.0,
+    }
+    config = tmb.TransformerConfig(
+        **{**t5.FIXED, **sizes, **kind, **dict.fromkeys(t5.RATES, 0.0)},
+        decoder_start_id=0,
+        source_vocab_size=11,
+        target_vocab_size=11,
+        max_len=20,
+        pad_id=0,
+        eos_id=1,
+        bos_id=0,
+    )
+    weights = random_weights(parameter_shapes(config))
+    t5.ROW.write(
+        PortedModel(config=config, weights={name: array.astype(np.float32) for name, array in weights.items()}), tmp_path
+    )
+    read = t5.ROW.read(tmp_path, {})
+    assert read.config == config and all(
+        (read.weights[name] == array.astype(np.float32)).all() for name, array in weights.items()
+    )
+    source, target = np.array([[4, 5, 6, 1], [7, 1, 0, 0]]), np.array([[0, 8, 9], [0, 10, 2]])
+    theirs = T5ForConditionalGeneration.from_pretrained(tmp_path, dtype=torch.float64).eval()
+    given = {"input_ids": torch.tensor(source), "attention_mask": torch.tensor(source > 0).long()}
+    expected = theirs(**given, decoder_input_ids=torch.tensor(target)).logits.detach().numpy()
+    backend = tmb.get_backend("torch", dtype="float64")
+    got = backend.logits(backend.from_weights(config, read.weights), source, target, np.array([4, 2]))
+    assert np.linalg.norm(got - expected) < 1e-6 * np.linalg.norm(expected)

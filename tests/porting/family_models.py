@@ -35,6 +35,8 @@ def config_of(name):
     if architecture == "encoder_decoder":
         fields |= {"share_embeddings": bool(family.tables.shared), "output_bias": bool(family.tables.bias)}
         fields |= {"decoder_start_id": 2}
+    if "head_size" in family.sizes:
+        fields |= {"head_size": 4, "embedding_dropout": 0.0}
     if "token_types" in family.sizes:
         fields |= {"token_types": 1}
     return TransformerConfig(**{**fields, "pooler": bool(family.pooler)})

@@ -25,8 +25,14 @@ def _one(layers: int, heads: int, **fields: Any) -> dict[str, Any]:
 MARIAN_IDS = {"pad_token_id": ROWS - 1, "decoder_start_token_id": ROWS - 1, "bos_token_id": 0, "eos_token_id": 0}
 LARGE = {"max_position_embeddings": 1024, "scale_embedding": True}
 NLLB = _both((12, 12), 16, activation_function="relu", **LARGE)
+UNTIED = {"tie_word_embeddings": False}
 ROBERTA = _one(12, 12, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5)
 DISTILBERT = {"vocab_size": ROWS, "n_layers": 6, "n_heads": 12, "dim": PER_HEAD * 12, "hidden_dim": PER_HEAD_WIDE * 12}
+T5 = {
+    **{"vocab_size": ROWS, "d_model": PER_HEAD * 8, "d_kv": PER_HEAD - 1, "d_ff": PER_HEAD_WIDE * 8, "num_heads": 8},
+    **{"num_layers": 6, "num_decoder_layers": 6, "decoder_start_token_id": 0, "relative_attention_num_buckets": 32},
+}
+T5_1_1 = {**T5, "num_heads": 6, "num_layers": 8, "num_decoder_layers": 8, "feed_forward_proj": "gated-gelu", **UNTIED}
 # By name: the class that is saved, and its configuration.
 PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
     "opus-mt-en-de": (
@@ -57,6 +63,10 @@ PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
             **{"src_vocab_size": ROWS, "tgt_vocab_size": ROWS - 6, "activation_function": "relu", "langs": ["en", "de"]},
         },
     ),
+    "t5-small": ("T5ForConditionalGeneration", {**T5, "n_positions": 512}),
+    "flan-t5-small": ("T5ForConditionalGeneration", {**T5_1_1, "n_positions": 512}),
+    "byt5-small": ("T5ForConditionalGeneration", {**T5_1_1, "num_layers": 12, "num_decoder_layers": 4}),
+    "mt5-small": ("MT5ForConditionalGeneration", T5_1_1),
     "gpt2": (
         "GPT2LMHeadModel",
         {"vocab_size": ROWS, "n_embd": PER_HEAD * 12, "n_head": 12, "n_layer": 12, "bos_token_id": 96, "eos_token_id": 96},
@@ -86,7 +96,7 @@ PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
     "distilbert-squad": ("DistilBertForQuestionAnswering", DISTILBERT),
 }
 # One of each family with few layers, for a quick look.
-LAYERS = ("encoder_layers", "decoder_layers", "num_hidden_layers", "n_layer", "n_layers")
+LAYERS = ("encoder_layers", "decoder_layers", "num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers")
 
 
 def shallow(config: dict[str, Any], layers: int = 2) -> dict[str, Any]:

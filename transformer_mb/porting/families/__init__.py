@@ -17,16 +17,18 @@ from . import (
     marian,
     marian_npz,
     mbart,
+    mt5,
     opt,
     paddle_transformer,
     pegasus,
     roberta,
+    t5,
     torch_transformer,
     xlm_roberta,
 )
 
 OF_LIBRARY = (
-    *(marian, bart, mbart, pegasus, blenderbot, m2m_100, fsmt),
+    *(marian, bart, mbart, pegasus, blenderbot, m2m_100, fsmt, t5, mt5),
     *(gpt2, opt, llama, bert, roberta, xlm_roberta, distilbert),
 )
 MODULES = (canonical, *OF_LIBRARY, torch_transformer, paddle_transformer, marian_npz, d2l)

@@ -20,13 +20,14 @@ def write(family: Description, model: PortedModel, folder: Path) -> None:
     """Write what the library's class loads with ``from_pretrained``; raises PortError for a model that it cannot hold."""
     config, title = model.config, family.title.removeprefix("HF ")
     embedded = {} if "embedding_dropout" in family.rates else {"embedding_dropout_rate": config.dropout}
-    check_holds(config, {**family.fixed, **embedded}, f"A {title}")
+    told = {name: getattr(config, name) for name in (*family.sizes, *family.switches)}
+    check_holds(config, {**told, **family.fixed, **embedded}, f"A {title}")
     if "token_types" in family.sizes and not config.token_types:
         raise PortError(f"A {title} cannot hold this model: token_types must be at least 1, got 0.")
     token_tables.check_written(family.tables, config, title)
     own = model.carried_type == family.library.model_type
     carried, heads = (model.carried, model.heads) if own else ({}, ())
-    fields = _fields(family, config)
+    fields = family.published(_fields(family, config))
     write_object(folder / CONFIG, merged_config(carried, fields, family.modern) if carried else fields)
     if config.has_decoder:
         write_generation(folder, model, fields)
@@ -43,10 +44,17 @@ def write(family: Description, model: PortedModel, folder: Path) -> None:
 def _fields(family: Description, config: TransformerConfig) -> dict[str, Any]:
     """Return the config.json of a model."""
     ours = {**family.sizes, **family.rates, **family.switches}
+    values = {name: _value(config, name) for name in ours}
+    for theirs in ours.values():
+        alike = [name for name in ours if ours[name] == theirs]
+        if any(values[name] != values[alike[0]] for name in alike):
+            raise PortError(
+                f"A {family.title.removeprefix('HF ')} cannot hold this model: {' and '.join(alike)} must be equal."
+            )
     fields: dict[str, Any] = {
         "architectures": [family.library.classes[0]],
         "model_type": family.library.model_type,
-        **{theirs: getattr(config, f"{name}_rate", getattr(config, name)) for name, theirs in ours.items()},
+        **{theirs: values[name] for name, theirs in ours.items()},
         **{names[0]: getattr(config, name) for name, names in family.vocabularies.items()},
         family.activation: ACTIVATIONS[config.activation][0],
         **{theirs: values[0] for theirs, values in family.required.items() if values[0] is not None},
@@ -61,3 +69,8 @@ def _fields(family: Description, config: TransformerConfig) -> dict[str, Any]:
         fields |= {"bos_token_id": config.bos_id}
         fields |= {family.tables.share: config.share_embeddings} if family.tables.share else {}
     return fields
+
+
+def _value(config: TransformerConfig, name: str) -> Any:
+    """Return a field as the model has it where it is left open: a rate of its own, the width of a head."""
+    return config.head_width("encoder") if name == "head_size" else getattr(config, f"{name}_rate", getattr(config, name))

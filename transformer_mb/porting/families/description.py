@@ -67,7 +67,8 @@ class Description:
         counts_offset: ``max_len`` as they count it has the rows before the first position too.
         absent: what their class takes for a field that is not there, where no release takes anything else.
         buffers: patterns of tensors that count from 0 or are masks. sinusoids: the names of computed tables.
-        modern: the fields of any release as the tables want them. unpacked, packed: tensors as ours lie, and back.
+        modern: the fields of any release as the tables want them; published: written fields as their class reads them.
+        unpacked, packed: tensors as ours lie, and back.
         read_words, write_words: of the vocabularies. note: what a written folder lacks.
         heads: that its classes have.
     """
@@ -90,6 +91,7 @@ class Description:
     buffers: tuple[str, ...] = ()
     sinusoids: tuple[str, ...] = ()
     modern: Callable[[Values], dict[str, Any]] = as_they_are
+    published: Callable[[Values], dict[str, Any]] = as_they_are
     unpacked: Callable[[Mapping[str, np.ndarray]], Named] = unchanged
     packed: Callable[[Mapping[str, np.ndarray]], Named] = unchanged
     read_words: Callable[[Path, TransformerConfig, Settings], Words] = read_words
