@@ -54,7 +54,7 @@ CONFIGS = {
     "a gate that is not there": ("t5", {"feed_forward_proj": "gated-gelu"}, r"missing encoder.block.0.*DenseReluDense.wi_1"),
     "a network of no form": ("mt5", {"feed_forward_proj": "gated-mish"}, "must be 'relu' for this family, got 'gated-mish'"),
     "other buckets": ("t5", {"relative_attention_num_buckets": 16}, r"must have shape \[16, 2\], got \[32, 2\]"),
-    "heads of another width": ("t5", {"d_kv": 3}, r"must have shape \[6, 8\], got \[8, 8\]"),
+    "heads of a width of their own": ("t5", {"d_kv": 3}, r"must have shape \[6, 8\], got \[8, 8\]"),
     "layers of their own": ("bart", {"per_layer_config": {"0": {}}}, "per_layer_config must be None"),
 }
 OTHER = np.full((20, 8), 0.5, np.float32)

@@ -74,7 +74,6 @@ def run(class_name: str, place: Path, seed: int = 0) -> dict[str, np.ndarray]:
     model = made.from_pretrained(place, dtype=torch.float64, attn_implementation=attention, local_files_only=True).eval()
     _exact_sinusoids(torch, model)
     _exact_inside(torch, model)
-    _exact_norms(torch, model)
     batch = _batch(model.config, model.config.is_encoder_decoder, seed)
     given = {name: torch.from_numpy(array) for name, array in batch.items()}
     if not model.config.is_encoder_decoder and model.can_generate():
@@ -175,15 +174,6 @@ def _computed(module: Any) -> bool:
     return "Sinusoidal" in type(module).__name__
 
 
-def _exact_norms(torch: Any, model: Any) -> None:
-    """Have T5's norms take their mean square in float64: the library's takes it in float32 whatever comes."""
-    for module in model.modules():
-        if hasattr(module, "variance_epsilon"):
-            layer = torch.nn.RMSNorm(len(module.weight), module.variance_epsilon, dtype=torch.float64)
-            layer.weight = module.weight
-            module.forward = layer.forward
-
-
 def _exact_sinusoids(torch: Any, model: Any) -> None:
     """Put the library's own formulas into its tables in float64, each where the float32 table bears it out."""
     for module in model.modules():
@@ -206,10 +196,10 @@ def _exact_sinusoids(torch: Any, model: Any) -> None:
 
 
 def _exact_inside(torch: Any, model: Any) -> None:
-    """Compute in float64 what Llama's modules compute in float32 in any dtype, by the library's own formulas."""
+    """Compute in float64 what modules of Llama and T5 compute in float32 in any dtype, by the library's own formulas."""
     for module in model.modules():
         kind = type(module).__name__
-        if kind == "LlamaRMSNorm":
+        if kind in ("LlamaRMSNorm", "T5LayerNorm", "MT5LayerNorm"):
             module.forward = _root_mean_square(torch, module)
         if kind == "LlamaRotaryEmbedding":
             module.forward = _turns(torch, module)
