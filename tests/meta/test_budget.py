@@ -62,7 +62,7 @@ ROOMS = {
     "tests/reports": (598, 5),
     "tests/site": (637, 9),
     "tests/tools": (408, 4),
-    "tools": (2_797, 22),
+    "tools": (2_787, 22),
     "benchmarks": (3_655, 44),
     "examples": (947, 11),
     "docs": (776, 11),
