@@ -6,6 +6,8 @@ must have an entry, and nothing may be asked of another server.
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import shutil
 import sys
@@ -19,10 +21,22 @@ ROOT = Path(__file__).parents[2]
 OUT = ROOT / "build" / "site"
 
 
+def quiet_kernel(folder: Path) -> Path:
+    """Write the kernel of the notebooks with a log of errors alone: it warns at each start that it listens on the loopback."""
+    there = folder / "kernels" / "python3"
+    there.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]
+    kernel = {"argv": command, "display_name": "Python 3", "language": "python"}
+    (there / "kernel.json").write_text(json.dumps(kernel), encoding="utf-8")
+    return folder
+
+
 def main() -> int:
     """Build and check; the exit status."""
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     os.environ["PYTHONPATH"] = str(ROOT)  # for the commands of notebooks
+    os.environ["JUPYTER_PATH"] = str(quiet_kernel(OUT.parent / "jupyter"))
+    logging.getLogger("traitlets").setLevel(logging.WARNING)
     shutil.rmtree(OUT, ignore_errors=True)
     status = build_main(["-W", "--keep-going", "-q", "-d", str(OUT.parent / "site-pages"), str(ROOT / "docs"), str(OUT)])
     if status:
