@@ -50,9 +50,10 @@ class DecoderBlock(Called, nnx.Module):
         self.compat_decode = chosen.compat_decode
         self.deterministic = False  # train() and eval() set it wherever it is, as in nnx.Dropout
         sizes = (key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias)
-        self.attention1 = MultiHeadAttention(*sizes, **chosen.heads, **created)
+        own, cross = {**chosen.heads, **created}, {**chosen.cross_heads, **created}
+        self.attention1 = MultiHeadAttention(*sizes, **own)
         self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
-        self.attention2 = MultiHeadAttention(*sizes, **chosen.cross_heads, **created) if chosen.cross_attention else None
+        self.attention2 = MultiHeadAttention(*sizes, **cross) if chosen.cross_attention else None
         self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created) if chosen.cross_attention else None
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn, **created)
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
