@@ -42,7 +42,8 @@ class EncoderBlock(Called, nnx.Module):
         created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
         chosen = Chosen(BlockOptions, options, dropout)
         sizes = (key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias)
-        self.attention = MultiHeadAttention(*sizes, **chosen.heads, **created)
+        own: dict[str, Any] = {**chosen.heads, **created}
+        self.attention = MultiHeadAttention(*sizes, **own)
         self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn, **created)
         self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
