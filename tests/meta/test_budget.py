@@ -37,7 +37,7 @@ ROOMS = {
     "transformer_mb/units": (421, 5),
     "transformer_mb/training": (3_611, 27),
     "backends": (1, 1),
-    "backends/jax": (2_748, 25),
+    "backends/jax": (2_749, 25),
     "backends/mxnet": (2_285, 25),
     "backends/numpy": (2_744, 26),
     "backends/paddle": (2_096, 24),
