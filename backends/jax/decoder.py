@@ -77,7 +77,7 @@ class DecoderBlock(Called, nnx.Module):
         # A compiled loop's buffers are longer than the sequence so far; a mask of the cache is causal by itself.
         mask = own.visible(X.shape[1], causal)
         causal = causal and mask is None
-        options = AttentionOptions(mask=mask, causal=causal, need_weights=need_weights, bias=bias)
+        options: AttentionOptions = {"mask": mask, "causal": causal, "need_weights": need_weights, "bias": bias}
         Y = self.attention1(Y, own.keys, own.values, offset=first, **options)
         X = self.addnorm1(X, Y)
         if self.attention2 is not None and enc_outputs is not None:

@@ -68,7 +68,7 @@ class DecoderBlock(Block):
         causal = autograd.is_training() or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
         first, own = own.length, own.append(*self.attention1.project_keys_values(Y, Y, own.length))
-        options = AttentionOptions(mask=own.mask, causal=causal, need_weights=need_weights, bias=bias)
+        options: AttentionOptions = {"mask": own.mask, "causal": causal, "need_weights": need_weights, "bias": bias}
         Y = self.attention1(Y, own.keys, own.values, offset=first, **options)
         X = self.addnorm1(X, Y)
         if self.attention2 is not None and enc_outputs is not None:

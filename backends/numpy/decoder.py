@@ -66,7 +66,7 @@ class DecoderBlock(Layer):
         Y = self.addnorm1.sublayer_input(X)
         queries, keys, values = self.attention1._project(Y, own.length)
         own = own.append(keys, values)
-        options = AttentionOptions(mask=own.mask, causal=causal, need_weights=need_weights, bias=bias)
+        options: AttentionOptions = {"mask": own.mask, "causal": causal, "need_weights": need_weights, "bias": bias}
         Y = self.attention1._attend_projected(queries, own.keys, own.values, None, **options)
         X = self.addnorm1(X, Y)
         crossing = self.attention2 is not None and enc_outputs is not None

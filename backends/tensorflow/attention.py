@@ -227,7 +227,7 @@ class MultiHeadAttention(WeightsOfHeads, Called, keras.layers.Layer):
             mask = padding if mask is None else attention_mask(mask, shape, queries) & padding
         if len(keys.shape) == 3:  # else they come from a cache
             keys, values = self.project_keys_values(keys, values)
-        options = AttentionOptions(mask=mask, causal=causal, need_weights=need_weights, bias=bias)
+        options: AttentionOptions = {"mask": mask, "causal": causal, "need_weights": need_weights, "bias": bias}
         return self.attend(queries, keys, values, valid_lens, offset=offset, training=training, **options)
 
     def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:

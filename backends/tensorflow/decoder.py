@@ -77,7 +77,7 @@ class DecoderBlock(Called, keras.layers.Layer):
         causal = bool(training) or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
         first, own = own.length, own.append(*self.attention1.project_keys_values(Y, Y, own.length))
-        options = AttentionOptions(mask=own.mask, causal=causal, need_weights=need_weights, bias=bias)
+        options: AttentionOptions = {"mask": own.mask, "causal": causal, "need_weights": need_weights, "bias": bias}
         Y = self.attention1.attend(Y, own.keys, own.values, offset=first, training=training, **options)
         X = self.addnorm1(X, Y, training=training)
         if self.attention2 is not None and enc_outputs is not None:

@@ -73,7 +73,7 @@ def test_the_attention_file_says_what_looked_where(cli, trained, pairs, tmp_path
     weights = np.array(row["weights"])
     assert weights.shape == (1, 4, len(row["target"]), len(row["source"]))  # layers, heads, target, source
     np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=1e-4)
-    assert empty == {"source": [], "target": [], "weights": []}
+    assert empty == {key: [] for key in ("source", "target", "weights", "encoder", "inputs", "decoder")}
 
 
 def test_evaluate_scores_as_the_parts_do(cli, trained, pairs, data, tmp_path):

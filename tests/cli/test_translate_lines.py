@@ -34,7 +34,9 @@ def test_a_long_line_can_be_drawn(cli, trained, lines, tmp_path):
     assert outcome.status == 0 and [len(row["source"]) for row in rows] == [30, len(lines[0].split()) + 1]
     again = "--attention", tmp_path / "a.jsonl", "--force"
     assert cli("translate", trained, "--too-long", "skip", *again, stdin=f"{LONG}\n").status == 0
-    assert json.loads((tmp_path / "a.jsonl").read_text()) == {"source": [], "target": [], "weights": []}
+    assert json.loads((tmp_path / "a.jsonl").read_text()) == {
+        key: [] for key in ("source", "target", "weights", "encoder", "inputs", "decoder")
+    }
 
 
 def test_evaluate_scores_the_pairs_beside_a_long_one(cli, trained, pairs, tmp_path):

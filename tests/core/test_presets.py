@@ -136,7 +136,8 @@ def test_presets_are_listed_with_their_sizes_and_recipes(cli, tmp_path):
     for name, one in listed.items():
         config = tmb.presets.PRESETS[name](50, 50)
         assert f"{name}: " in outcome.out and one["model"]["num_hiddens"] == config.num_hiddens
-    assert "num_hiddens=32, ffn_num_hiddens=64" in outcome.out and "epochs=200, batch_size=64, num_steps=10" in outcome.out
+    words = " ".join(outcome.out.split())  # lines are as wide as the terminal
+    assert "num_hiddens=32, ffn_num_hiddens=64" in words and "epochs=200, batch_size=64, num_steps=10" in words
     assert "`transformer-mb presets` describes them" in cli("train", "--preset", "gpt", "--data", "x", "--out", "y").err
 
 

@@ -73,15 +73,15 @@ def test_a_pattern_that_takes_nothing_suggests_what_would(pattern, fails, never_
 
 
 def test_a_worker_that_cannot_start_is_told_in_one_line(cli, tmp_path):
-    arguments = ("parity", "--backends", "numpy", "--device", "cuda", "--cases", "layer*: ffn *", "--dtype", "float64")
+    arguments = ("parity", "--backends", "numpy", "--device", "cuda", "--cases", "layer*: ffn relu*", "--dtype", "float64")
     outcome = cli(*arguments, "--json", tmp_path / "j.json", "--junit", tmp_path / "j.xml")
     (line,) = [line for line in outcome.out.splitlines() if line.startswith("FAILED")]
     words = "The worker of numpy could not begin: The device of backend numpy must be one of cpu, got 'cuda': "
     words += "NumPy computes on processors alone. `transformer-mb backends` lists the devices of all."
     assert outcome.status == 1
-    assert line == f"FAILED numpy, 10 cells (layer forward: ffn relu [float64], ...): {words}"
+    assert line == f"FAILED numpy, 2 cells (layer forward: ffn relu [float64], ...): {words}"
     run, suite = json.loads((tmp_path / "j.json").read_text()), ElementTree.parse(tmp_path / "j.xml").getroot()
-    assert run["failed"] == len(run["results"]) == 10 and suite.get("failures") == suite.get("tests") == "10"
+    assert run["failed"] == len(run["results"]) == 2 and suite.get("failures") == suite.get("tests") == "2"
 
 
 def test_what_depends_on_a_missing_worker_is_one_line_too(cli, tmp_path):

@@ -146,8 +146,8 @@ class MultiHeadAttention(Protocol):
         bias: [1, H, T, S], added to the scores.
         offset: the position of the first query, of rotary positions alone; keys that come unprojected begin at 0.
     Returns: [B, T, num_hiddens], the dtype of queries. A fully masked row gives W_o's bias, or zeros without one.
-    Raises: ShapeError, naming the expected and the received shape; ConfigError when the heads do not divide D;
-        TokenError for rotary positions beyond ``max_len``.
+    Raises: ShapeError, naming the expected and the received shape; ConfigError when the heads do not divide D; TokenError for
+    rotary positions beyond ``max_len``.
 
     ``head_size`` is the width of a head, None for num_hiddens / num_heads: W_q, W_k and W_v give num_heads * head_size numbers,
     and W_o takes as many. Without ``attention_scale`` the scores are not divided by its root.
