@@ -47,6 +47,14 @@ def test_whichever_rank_stands_still_it_is_killed_once_another_has_failed(ranks,
     assert running[still].returncode == -signal.SIGKILL
 
 
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_rank_that_aborts_as_it_has_lost_another_is_not_the_cause(ranks, lost):
+    """MPI aborts one at once, where the one that was killed is seen to have ended a little later."""
+    killed_late = "import os, time; time.sleep(0.3); os.kill(os.getpid(), 9)"
+    programs = [killed_late if rank == lost else "import os; os.abort()" for rank in range(2)]
+    assert launch._first_failure(ranks(*programs), [], 600.0) == (lost, [])
+
+
 def test_a_rank_that_is_left_when_rank_0_is_done_is_killed(ranks):
     first, killed = launch._first_failure(ranks(DONE, DEAF), [], 0.3)
     assert (first, killed) == (1, [1])

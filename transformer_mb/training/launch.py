@@ -19,7 +19,7 @@ from time import monotonic, sleep
 from types import FrameType
 from typing import IO, Any
 
-from ..columns.ending import ending
+from ..columns.ending import FROM_OUTSIDE, ending
 from ..columns.inside import end_with_parent
 from ..distributed.place import ADDRESS, PORT, timeout_of
 from .interruption import ENDINGS, SAME_REQUEST
@@ -28,6 +28,8 @@ LOOPBACK = "127.0.0.1"
 # Seconds in which processes that have lost another one may end by themselves; then they get a signal, and then they are killed.
 GRACE = 10.0
 LOOK_EVERY = 0.05
+# Seconds for which a crash is no cause yet: MPI aborts a process that has lost another, before that one is seen to have ended.
+SETTLED = 0.5
 
 
 def launch(arguments: Sequence[str], size: int) -> tuple[int, str]:
@@ -118,7 +120,7 @@ def _first_failure(
     """
     first: int | None = None
     killed: set[int] = set()
-    told, since, deadline, finished = 0, 0.0, inf, False
+    told, since, deadline, finished, crashed = 0, 0.0, inf, False, inf
     while left := [process for process in running if process.poll() is None]:
         now = monotonic()
         if told < len(signals):
@@ -129,7 +131,9 @@ def _first_failure(
             deadline = min(deadline, now + (GRACE if again else timeout))
             told, since = told + 1, since or now
         if first is None and (wrong := [rank for rank, process in enumerate(running) if process.returncode]):
-            first, deadline = _cause(running, wrong), min(deadline, now + GRACE)
+            crashed = min(crashed, now)
+            if now - crashed >= SETTLED or not all(_crashed(running[rank]) for rank in wrong):
+                first, deadline = _cause(running, wrong), min(deadline, now + GRACE)
         if not finished and running[0].returncode == 0:
             finished, deadline = True, min(deadline, now + timeout)
         for rank, process in enumerate(running):
@@ -148,9 +152,20 @@ def _first_failure(
 
 
 def _cause(running: Sequence[subprocess.Popen[bytes]], failed: Sequence[int]) -> int | None:
-    """Pick of ranks that ``failed`` between two looks one that a signal ended: others may have lost it. Rank 0 tells it
-    itself."""
-    return min(failed, key=lambda rank: (running[rank].returncode > 0, rank == 0), default=None)
+    """Pick of ranks that ``failed`` between two looks one ended from outside, else by a crash: others may have lost it.
+
+    Rank 0 tells it itself.
+    """
+
+    def order(rank: int) -> tuple[bool, bool, bool]:
+        status = running[rank].returncode
+        return -status not in FROM_OUTSIDE, status > 0, rank == 0
+
+    return min(failed, key=order, default=None)
+
+
+def _crashed(process: subprocess.Popen[bytes]) -> bool:
+    return process.returncode < 0 and -process.returncode not in FROM_OUTSIDE
 
 
 def _text(stream: IO[bytes]) -> str:
