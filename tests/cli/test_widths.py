@@ -1,4 +1,4 @@
-"""What commands show fits a terminal of 80 columns: presets, and every table; sentences may be longer, and wrap there."""
+"""Presets and every table fit a terminal of 80 columns; sentences may be longer, and wrap there."""
 
 import pytest
 

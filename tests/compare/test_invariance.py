@@ -75,7 +75,7 @@ def test_sentences_are_of_every_length_and_padded_behind():
 
 
 def test_a_process_of_numpy_is_the_same_to_itself():
-    """What is compared with two threads is what is compared with one, in a process of its own."""
+    """Two threads are compared on the same cases as one, in a process of their own."""
     asked = {"backend": "numpy", "dtype": "float64"}
     once, again = (invariance.compute({}, {**asked, "ways": ways})[1] for ways in (True, False))
     assert once["found"]["alone"] == again["found"]["alone"] and once["price"] > 0 and list(again["found"]) == ["alone"]

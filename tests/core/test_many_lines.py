@@ -33,7 +33,7 @@ def a_corpus(folder, count):
 
 
 def peak(corpus):
-    """What Python had in memory at most while the lines were read, and how many there were."""
+    """Measure the most that Python had in memory while the lines were read, and count them."""
     tracemalloc.start()
     try:
         count = sum(len(rows) for rows in corpus.rows())
@@ -50,7 +50,7 @@ def test_forty_shards_are_collected_in_the_memory_of_four(tmp_path):
 
 
 def held(found, lines):
-    """What a run of the program must say: every line once and in order, and the memory of ten thousand lines."""
+    """Hold a run of the program to its claims: every line once and in order, in the memory of ten thousand lines."""
     few, many = found["runs"].values()
     assert (few["lines"], many["lines"]) == (10_000, lines)
     assert few["lines_as_alone"] == few["lines"] and many["lines_as_alone"] == many["lines"]

@@ -1,4 +1,4 @@
-"""What `make bench` says of a row: intervals over rounds, a verdict that they allow, and rounds that something disturbed."""
+"""Rows of `make bench`: intervals over rounds, a verdict that they allow, and rounds that something disturbed."""
 
 import json
 import os

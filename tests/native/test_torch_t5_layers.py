@@ -1,4 +1,4 @@
-"""What T5 and Llama have that the book's Transformer has not, against the layers of Hugging Face's transformers in float64.
+"""Layers of T5 and Llama that the book's Transformer has not, against those of Hugging Face's transformers in float64.
 
 PyTorch's layers and the reference's are compared here; the matrix holds all others to the reference.
 """

@@ -1,4 +1,4 @@
-"""What lies in a reader's folder before a page's first command: small files of the kinds that the pages speak of."""
+"""Small files of the kinds that the pages speak of, which lie in a reader's folder before a page's first command."""
 
 import gzip
 import os
@@ -55,7 +55,7 @@ def port(folder):
 
 
 def results(folder):
-    """What the commands of a comparison leave."""
+    """Write the files that the commands of a comparison leave."""
     for name in ("behaviours.json", "runs.json", "attention.jsonl"):
         shutil.copy(RESULTS / name, folder / name)
     shutil.copy(RESULTS / "parity_cpu.json", folder / "parity.json")
