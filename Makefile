@@ -21,9 +21,9 @@ test: $(VENV)/all
 	$(PYTEST) -m "not long"
 
 # What `make test` leaves out: more cases, backends and formats of what it shows of some, and what takes minutes. Hours in all;
-# TESTS="tests/porting" chooses.
+# TESTS="tests/porting" chooses. What was cut goes on where it was, as long as the code is the same: build/passed.jsonl has what passed.
 test-long: $(VENV)/all stranded
-	$(PYTEST) -m long $(TESTS)
+	$(PYTEST) -p goes_on -m long $(TESTS)
 
 # The last transformers that writes TensorFlow's and flax's files, in an environment of its own: two gigabytes, some minutes.
 STRANDED := tests/porting/stranded/requirements.txt
