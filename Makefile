@@ -92,7 +92,7 @@ pictures: $(VENV)/all
 	$(RUN)/python benchmarks/draw_pictures.py
 
 # Mistakes made mechanically in the backends' files, and which of them the matrix's cells see, into build/mutants: some three
-# hours. What is cut goes on where it was; MUTANTS takes options, such as "--backends torch --all --seeds 0,1,2".
+# hours. What is cut goes on where it was; MUTANTS takes options, such as "--backends torch --all --seeds 0".
 mutants: $(VENV)/all
 	$(RUN)/python -m tools.mutation $(MUTANTS)
 

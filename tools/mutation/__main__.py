@@ -1,6 +1,6 @@
 """The mutation score: mistakes made mechanically in the backends' files and what they share, and which the matrix sees.
 
-python -m tools.mutation [--backends torch,numpy] [--files attention.py] [--number 120 | --all] [--seeds 0,1]
+python -m tools.mutation [--backends torch,numpy] [--files attention.py] [--number 120 | --all] [--seeds 0]
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--number", type=int, default=120, help="mistakes per backend (default: 120)")
     parser.add_argument("--all", action="store_true", help="every mistake there is")
     parser.add_argument("--mutants-seed", type=int, default=0, help="draws the sample (default: 0)")
-    parser.add_argument("--seeds", type=lambda text: [*map(int, _names(text))], default=[0], help="of the cells (default: 0)")
+    parser.add_argument("--seeds", type=lambda text: [*map(int, _names(text))], default=[0, 1, 2], help="of the cells (default: 0,1,2)")
     parser.add_argument("--dtypes", type=_names, default=list(EVERY_DTYPE), help="of the cells (default: all)")
     parser.add_argument("--cases", help="patterns of the cells, as `transformer-mb parity --cases` has them (default: all)")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "mutants" / "mutants.json", help="where results go")

@@ -18,7 +18,7 @@ from ..parity.verdict.limits import TIMES
 from .cases import Case
 from .feeding import Fed, Own, Pick
 from .limits import FLOAT32_INSIDE, Figure, Yardstick, comparable, judged, measured, wrong
-from .pairing import Pair, Same, paired_calls, paired_sites, parent_of
+from .pairing import Pair, Same, in_order, paired_calls, paired_sites, parent_of
 from .session import Session
 from .side import Passed
 from .taps import NUMBERS, Site
@@ -44,11 +44,11 @@ def bisect(session: Session, case: Case, dtype: str, backward: bool | None = Non
 
     def examined(same: list[Same]) -> dict[Pair, Node]:
         verdicts = _Verdicts(Fed(session, case, dtype, reference, same))
-        nodes = {}
+        nodes, ours = {}, in_order(candidate, same)
         for pair in pairs:
             inside = [one for one in same if one.pair.reference and parent_of(one.pair.reference, paths) == pair.reference]
             itself = [one for one in same if one.pair == pair]
-            nodes[pair] = verdicts.node(pair, itself, inside, paths, _inherited(itself, reference, candidate))
+            nodes[pair] = verdicts.node(pair, itself, inside, paths, _inherited(itself, reference, ours))
         return nodes
 
     floats = places("in", "out")

@@ -11,7 +11,7 @@ import numpy as np
 from ..random_streams import stream
 from ..rounding import rounded
 from .cases import EPS, Arrays, Case
-from .pairing import Same
+from .pairing import Same, in_order
 from .session import Session
 from .side import Passed
 from .taps import Site
@@ -88,11 +88,17 @@ class Fed:
         return Own(*self.session.reference.exchange(dtype, feed.weights, inputs, given, cotangents, seed))
 
     def by_candidate(self, feed: Feed) -> Own:
-        given = dict(self._at([one.candidate for one in self.same], feed.values))
-        cotangents = dict(self._at([one.candidate for one in self.same], feed.cotangents, shared=True))
+        places = [one.candidate for one in self.same]
+        given = dict(self._at(places, self._turned(feed.values)))
+        cotangents = dict(self._at(places, self._turned(feed.cotangents), shared=True))
         weights, seed = self.session.map.to_candidate(feed.weights), self.case.seed
         passed, gradients = self.session.candidate.exchange(self.dtype, weights, self.case.inputs, given, cotangents, seed)
-        return Own(passed, self.session.arranged(gradients))
+        return Own(in_order(passed, self.same), self.session.arranged(gradients))
+
+    def _turned(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | None]:
+        """Return the arrays of the places with their axes in the candidate's order."""
+        pairs = zip(arrays, self.same, strict=True)
+        return [None if array is None else array.transpose(one.layout) for array, one in pairs]
 
     @staticmethod
     def _at(

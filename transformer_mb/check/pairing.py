@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .layouts import Layout, layouts, nearest, turned_back
 from .side import Passed
 from .taps import Site
 from .weight_map import WeightMap
@@ -31,6 +32,7 @@ class Same(NamedTuple):
     way: str
     reference: tuple[Site, ...]
     candidate: tuple[Site, ...]
+    layout: Layout
 
 
 def under(path: str, names: Iterable[str]) -> frozenset[str]:
@@ -95,7 +97,7 @@ def _unlike(reference: Passed, candidate: Passed) -> Callable[[str, str], float]
             theirs = [candidate.values[site] for site in _sites(candidate.values, other, 0, way)]
             found += OTHERWISE * abs(_different(ours) - _different(theirs))
             if ours and theirs:
-                found += min(1.0, min(_distance(one, value) for one in theirs for value in ours))
+                found += min(1.0, min(nearest(one, value)[0] for one in theirs for value in ours))
         return found
 
     return unlike
@@ -129,8 +131,8 @@ def paired_sites(pair: Pair, way: str, reference: Passed, candidate: Passed) -> 
     """Pair what enters or leaves two modules: what is nearly equal first, then what has the same shape in order."""
     theirs = _sites(reference.values, pair.reference, pair.number, way)
     ours = _sites(candidate.values, pair.candidate, pair.number, way)
-    if way == "out" and not pair.reference:  # what the whole returns has its place there
-        return [Same(pair, way, (one,), (site,)) for one, site in zip(theirs, ours, strict=False)]
+    if way == "out" and not pair.reference:  # what the whole returns has its place there, and its axes their order
+        return [Same(pair, way, (one,), (site,), _usual(reference, one)) for one, site in zip(theirs, ours, strict=False)]
     groups: list[list[Site]] = []
     for site in theirs:
         alike = next((group for group in groups if _equal(reference.values[site], reference.values[group[0]])), None)
@@ -138,25 +140,42 @@ def paired_sites(pair: Pair, way: str, reference: Passed, candidate: Passed) -> 
             groups.append([site])
         else:
             alike.append(site)
-    chosen: dict[int, list[Site]] = {}
+    chosen: dict[int, tuple[Layout, list[Site]]] = {}
     left = []
     for site in ours:
-        distances = [_distance(candidate.values[site], reference.values[group[0]]) for group in groups]
-        best = int(np.argmin(distances)) if distances else -1
-        if best >= 0 and distances[best] <= NEAR and (way == "in" or best not in chosen):
-            chosen.setdefault(best, []).append(site)
+        found = [nearest(candidate.values[site], reference.values[group[0]]) for group in groups]
+        best = min(range(len(found)), key=lambda n: found[n][0], default=-1)
+        if best >= 0 and found[best][0] <= NEAR and (way == "in" or best not in chosen):
+            chosen.setdefault(best, (found[best][1], []))[1].append(site)
         else:
             left.append(site)
     for site in left:
-        same = [n for n, sites in chosen.items() if _equal(candidate.values[site], candidate.values[sites[0]])]
+        same = [n for n, (_, sites) in chosen.items() if _equal(candidate.values[site], candidate.values[sites[0]])]
         if way == "in" and same:  # attention is given queries, keys and values, which are one array
-            chosen[same[0]].append(site)
+            chosen[same[0]][1].append(site)
             continue
         shape = candidate.values[site].shape
-        free = [n for n, group in enumerate(groups) if n not in chosen and reference.values[group[0]].shape == shape]
-        if free:
-            chosen[free[0]] = [site]
-    return [Same(pair, way, tuple(groups[n]), tuple(sites)) for n, sites in sorted(chosen.items())]
+        free = [(n, reference.values[group[0]]) for n, group in enumerate(groups) if n not in chosen]
+        fitting = [(n, layout) for n, one in free for layout in layouts(one.ndim) if one.transpose(layout).shape == shape]
+        if fitting:
+            number, layout = min(fitting, key=lambda one: one[1] != tuple(range(len(one[1]))))
+            chosen[number] = layout, [site]
+    return [Same(pair, way, tuple(groups[n]), tuple(sites), layout) for n, (layout, sites) in sorted(chosen.items())]
+
+
+def in_order(candidate: Passed, same: Iterable[Same]) -> Passed:
+    """Return the candidate's arrays with their axes in the reference's order, wherever sites are paired."""
+    found = Passed(dict(candidate.values), dict(candidate.gradients))
+    for one in same:
+        for site in one.candidate:
+            for kind in (found.values, found.gradients):
+                if site in kind:
+                    kind[site] = turned_back(kind[site], one.layout)
+    return found
+
+
+def _usual(passed: Passed, site: Site) -> Layout:
+    return tuple(range(passed.values[site].ndim))
 
 
 def _sites(values: Mapping[Site, np.ndarray], path: str, number: int, way: str) -> list[Site]:
@@ -165,11 +184,3 @@ def _sites(values: Mapping[Site, np.ndarray], path: str, number: int, way: str) 
 
 def _equal(one: np.ndarray, other: np.ndarray) -> bool:
     return one.shape == other.shape and bool(np.array_equal(one, other))
-
-
-def _distance(got: np.ndarray, expected: np.ndarray) -> float:
-    if got.shape != expected.shape:
-        return float("inf")
-    size = float(np.linalg.norm(expected))
-    distance = float(np.linalg.norm(got - expected)) / (size or 1.0)
-    return distance if np.isfinite(distance) else float("inf")
