@@ -29,6 +29,10 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
+def _numbers(text: str) -> list[int]:
+    return [*map(int, _names(text))]
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.mutation", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--backends", type=_names, default=list(PARTS), help="names with commas (default: all, and shared)")
@@ -36,7 +40,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--number", type=int, default=120, help="mistakes per backend (default: 120)")
     parser.add_argument("--all", action="store_true", help="every mistake there is")
     parser.add_argument("--mutants-seed", type=int, default=0, help="draws the sample (default: 0)")
-    parser.add_argument("--seeds", type=lambda text: [*map(int, _names(text))], default=[0, 1, 2], help="of the cells (default: 0,1,2)")
+    parser.add_argument("--seeds", type=_numbers, default=[0, 1, 2], help="of the cells (default: 0,1,2)")
     parser.add_argument("--dtypes", type=_names, default=list(EVERY_DTYPE), help="of the cells (default: all)")
     parser.add_argument("--cases", help="patterns of the cells, as `transformer-mb parity --cases` has them (default: all)")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "mutants" / "mutants.json", help="where results go")
