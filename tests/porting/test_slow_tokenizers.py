@@ -36,7 +36,7 @@ def test_the_ids_are_those_of_the_slow_tokenizer(name, folder):
     place = folder / f"{name}-old"
     slow = json.loads((place / "ids.json").read_text())
     rows = slow["count"] + (108 if name == "m2m100" else 0)  # of languages, which it does not count
-    words = read_words(place, config_of(rows, 0 if name == "gpt2" else 2), LANGUAGES.get(name, {}))
+    words = read_words(place, config_of(rows, name), LANGUAGES.get(name, {}))
     assert words.problem == ""
     got = [words.source.framed(words.source.encode(line)) for line in TEXTS]
     wrong = [number for number, (ours, theirs) in enumerate(zip(got, slow["slow"], strict=True)) if ours != theirs]

@@ -22,6 +22,9 @@ NAMES = {
     "bos": ("<bos>", "<s>", "[BOS]", "[CLS]", "<pad>", "[PAD]"),
     "eos": ("<eos>", "</s>", "[EOS]", "[SEP]"),
 }
+# Protocol buffers merge parts that come twice, and of a value take the last: normalizer_spec { add_dummy_prefix: false }.
+NO_PREFIX = bytes([3 << 3 | 2, 2, 3 << 3 | 0, 0])
+SENTINEL = re.compile(r"<extra_id_\d+>")  # of T5: a gap in a text, which its users write as such
 LANGUAGE = re.compile(r">>[^<>]+<<")  # what MarianMT's models of several languages want at the beginning
 
 
@@ -32,6 +35,7 @@ class SubwordModel:
     Attributes:
         entries: its tokens in the order of their ids; special: the ids of the roles ``unk``, ``pad``, ``bos``, ``eos``.
         split: text to pieces, which are entries or unknown. join: pieces to text; it never raises for entries.
+        silent: entries that stand for no text, such as ``<mask>``.
         content: the file with what was added to it.
     """
 
@@ -40,6 +44,7 @@ class SubwordModel:
     split: Callable[[str], list[str]]
     join: Callable[[Iterable[str]], str]
     content: bytes
+    silent: frozenset[str] = frozenset()
 
 
 def library(name: str) -> Any:
@@ -55,8 +60,9 @@ def read_tokenizers(
 ) -> SubwordModel:
     """A tokenizer.json of Hugging Face ``tokenizers``. Raises DataError.
 
-    Special tokens are not recognized inside a text; tokens for padding and for what is unknown are added where they are missing
-    (``wanted``: only if they are of these), and dropout is off. ``roles``: the ids of the roles where something else says them.
+    Of special tokens only sentinels are recognized inside a text; tokens for padding and for what is unknown are added where
+    they are missing (``wanted``: only if they are of these), and dropout is off. ``roles``: the ids of the roles where
+    something else says them.
     """
     tokenizers = library("tokenizers")
     try:
@@ -86,7 +92,23 @@ def read_tokenizers(
     def join(pieces: Iterable[str]) -> str:
         return " ".join(pieces) if decoder is None else decoder.decode(list(pieces))
 
-    return SubwordModel(tuple(entries), special, split, join, content)
+    silent = frozenset(token.content for token in tokenizer.get_added_tokens_decoder().values() if token.special)
+    return SubwordModel(tuple(entries), special, _at_sentinels(split, entries), join, content, silent)
+
+
+def _at_sentinels(split: Callable[[str], list[str]], entries: Iterable[str]) -> Callable[[str], list[str]]:
+    """Split what stands between the sentinels of a text, which are pieces themselves where they are entries."""
+    sentinels = frozenset(entry for entry in entries if SENTINEL.fullmatch(entry))
+
+    def between(text: str) -> list[str]:
+        pieces, start = [], 0
+        for match in SENTINEL.finditer(text):
+            if match[0] in sentinels:
+                pieces += [*split(text[start : match.start()]), match[0]]
+                start = match.end()
+        return [*pieces, *split(text[start:])]
+
+    return between if sentinels else split
 
 
 def _first(role: str, names: tuple[str, ...], entries: list[str]) -> int:
@@ -107,6 +129,11 @@ def sentencepiece_pieces(content: bytes) -> tuple[Any, list[str]]:
         raise DataError(f"A SentencePiece model was expected, which the library does not find here: {error!s:.200}.") from None
 
 
+def without_prefix(content: bytes) -> bytes:
+    """Return a SentencePiece model that puts no space before a text, nor takes one from it."""
+    return content + NO_PREFIX
+
+
 def read_sentencepiece(content: bytes, entries: tuple[str, ...] | None = None) -> SubwordModel:
     """A SentencePiece .model, with its own normalization. Raises DataError.
 
@@ -120,6 +147,7 @@ def read_sentencepiece(content: bytes, entries: tuple[str, ...] | None = None) -
             roles[role] = own.index(name) if name in own else len(own)
             own += [] if name in own else [name]
     languages = {entry for entry in entries or () if LANGUAGE.fullmatch(entry)}
+    silent = frozenset(entry for entry in entries or () if SENTINEL.fullmatch(entry))
 
     def split(text: str) -> list[str]:
         code = LANGUAGE.match(text) if languages else None
@@ -132,4 +160,5 @@ def read_sentencepiece(content: bytes, entries: tuple[str, ...] | None = None) -
         text: str = processor.decode_pieces(list(pieces)).replace(SPACE, " ")
         return text if outer_spaces else text.strip()  # a model that drops them where it reads has none to write
 
-    return SubwordModel(tuple(own) if entries is None else entries, roles, split, join, content)
+    listed = tuple(own) if entries is None else entries
+    return SubwordModel(listed, roles, _at_sentinels(split, silent), join, content, silent)

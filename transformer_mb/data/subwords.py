@@ -14,11 +14,17 @@ from ..files.regular import LARGEST, read_regular_file
 from .padding import Frame
 from .subword_models import read_sentencepiece, read_tokenizers
 from .text import TextPipeline
-from .vocabulary import FRAME, Vocabulary, read_fields
+from .vocabulary import FRAME, TIDY, Vocabulary, read_fields
 
 # How a tokenizer's file ends by the kind of it; the first ending is the one that we write.
 SUFFIXES = {"tokenizers": (".json",), "sentencepiece": (".model", ".spm")}
 BOTH = ("source", "target")
+# What transformers calls cleaning up a text: one after another, each wherever it occurs.
+TIDIED = {
+    **{f" {mark}": mark for mark in ".?!,"},
+    " ' ": "'",
+    **{f" {end}": end for end in ("n't", "'m", "'s", "'ve", "'re")},
+}
 OF_WORDS = "A vocabulary of words is given as vocabulary (--vocabulary FILE, --target-vocabulary FILE)."
 
 
@@ -28,13 +34,14 @@ class SubwordVocabulary(Vocabulary):
     What ``transformer-mb tokenizer train`` makes is of bytes and loses nothing: ``decode(encode(text)) == text`` for any
     Unicode text. A SentencePiece model, or another tokenizer.json, normalizes text as it was trained to, which may lose
     something: runs of spaces, wide forms of letters, characters that it does not know. A special token's name inside a text is
-    text. Ids that are together no UTF-8 decode to U+FFFD.
+    text, but a sentinel's (``<extra_id_0>``) is that token. Ids that are together no UTF-8 decode to U+FFFD.
 
     Args:
         kind: ``tokenizers`` (a tokenizer.json) or ``sentencepiece`` (a .model).
         content: the file.
         entries: tokens by id; None: as the tokenizer numbers them. Only those of ``sentencepiece`` may be others.
         special: as in Vocabulary; None: by their usual names, such as <pad> and </s>. frame: as in Vocabulary.
+        tidy: decoded texts lose the spaces before punctuation and English contractions (``TIDIED``).
     Raises:
         DataError: naming what is wrong, or the package that is not installed.
     """
@@ -46,10 +53,11 @@ class SubwordVocabulary(Vocabulary):
         entries: Sequence[str] | None = None,
         special: Mapping[str, int] | None = None,
         frame: Frame | None = None,
+        tidy: bool = False,
     ):
         if kind not in SUFFIXES:
             raise DataError(f"The kind of a tokenizer must be one of {', '.join(SUFFIXES)}, got {kind!r}.")
-        self.kind, content = kind, bytes(content)
+        self.kind, self.tidy, content = kind, tidy, bytes(content)
         if kind == "sentencepiece":
             model = read_sentencepiece(content, None if entries is None else tuple(entries))
         else:
@@ -59,6 +67,7 @@ class SubwordVocabulary(Vocabulary):
             raise DataError("The tokens of a vocabulary must be those of its tokenizer, got others.")
         pipeline = TextPipeline(kind, f"subwords of {kind}", model.split, model.join)
         super().__init__(model.entries, pipeline, model.special if special is None else special, frame)
+        self._silent = {*self.special.values(), *self.opening, *self.closing, *self.ids(model.silent)}
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> SubwordVocabulary:
@@ -106,17 +115,20 @@ class SubwordVocabulary(Vocabulary):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids; the special tokens are left out."""
-        silent = {*self.special.values(), *self.opening, *self.closing}
-        tokens = self.tokens(number for number in ids if number not in silent)
+        tokens = self.tokens(number for number in ids if number not in self._silent)
         try:
-            return self.pipeline.detokenize(tokens)
+            text = self.pipeline.detokenize(tokens)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
             raise DataError(f"The tokenizer cannot make text of {' '.join(tokens):.80}: {error!s:.200}.") from None
+        for spaced, close in TIDIED.items() if self.tidy else ():
+            text = text.replace(spaced, close)
+        return text
 
     def _fields(self) -> dict[str, Any]:
-        return {**super()._fields(), "tokenizer": hashlib.sha256(self.content).hexdigest()}
+        tidy = {TIDY: True} if self.tidy else {}
+        return {**super()._fields(), "tokenizer": hashlib.sha256(self.content).hexdigest(), **tidy}
 
 
 def vocabulary_of(text: str, read: Callable[[str], bytes]) -> Vocabulary:
@@ -130,7 +142,7 @@ def vocabulary_of(text: str, read: Callable[[str], bytes]) -> Vocabulary:
     fields, content = read_fields(text, "tokenizer"), read(SUFFIXES[kind][0])
     if (found := hashlib.sha256(content).hexdigest()) != fields["tokenizer"]:
         raise DataError(f"Its tokenizer must be the file with the SHA-256 {fields['tokenizer']:.64}, got one with {found}.")
-    return SubwordVocabulary(kind, content, fields["tokens"], fields["special"], fields.get(FRAME))
+    return SubwordVocabulary(kind, content, fields["tokens"], fields["special"], fields.get(FRAME), fields.get(TIDY) is True)
 
 
 def read_tokenizers_of(path: str | PathLike[str]) -> tuple[SubwordVocabulary, SubwordVocabulary]:

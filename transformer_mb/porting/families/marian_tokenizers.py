@@ -152,5 +152,5 @@ def framing(vocabulary: SubwordVocabulary) -> bytes:
 def write_tokenizer_config(folder: Path, vocabulary: SubwordVocabulary, model: PortedModel, fields: dict[str, Any]) -> None:
     """Write tokenizer_config.json: these fields, the names of the roles and the longest text."""
     named = {f"{role}_token": vocabulary.entries[vocabulary.special[role]] for role in vocabulary.special}
-    more = {"model_max_length": model.config.max_len, "split_special_tokens": True, "clean_up_tokenization_spaces": False}
-    write_object(folder / TOKENIZER_CONFIG, {**fields, **named, **more})
+    more = {"model_max_length": model.config.max_len, "split_special_tokens": True}
+    write_object(folder / TOKENIZER_CONFIG, {**fields, **named, **more, "clean_up_tokenization_spaces": vocabulary.tidy})

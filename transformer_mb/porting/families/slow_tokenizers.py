@@ -1,6 +1,7 @@
 """Files of the slow tokenizers of ``transformers``, before tokenizer.json: made one, or read by SentencePiece.
 
-Numbers of pieces differ from those of a SentencePiece model where fairseq's vocabulary, or Pegasus', begins otherwise.
+Numbers of pieces differ from those of a SentencePiece model where fairseq's vocabulary, or Pegasus', begins otherwise. ByT5 has
+no file at all.
 """
 
 from __future__ import annotations
@@ -10,21 +11,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...data.subword_models import sentencepiece_pieces
+from ...data.subword_models import sentencepiece_pieces, without_prefix
+from ...data.token_bytes import byte_characters
 from ...errors import DataError, PortError
 from ...files.regular import LARGEST, read_regular_file, read_regular_text
+from .added_tokens import AddedTokens
 from .hugging_face import read_object
 from .language_codes import CODES
 
 MOST_EXTRA = 10_000  # tokens that a field may ask for
+REPLACED, LAST = "\ufffd", "\U0010ffff"  # what stands for bytes that are no text; the last character, which text has not
 
 
 class SlowFiles(NamedTuple):
-    """A folder, the class of its tokenizer without ``Tokenizer``, and the fields of its configuration."""
+    """A folder, the class of its tokenizer without ``Tokenizer``, the fields of its configuration, and tokens added later."""
 
     folder: Path
     kind: str
     fields: dict[str, Any]
+    added: AddedTokens
 
     def text(self, name: str) -> str:
         return read_regular_text(self.folder / name, "vocabulary")
@@ -51,6 +56,8 @@ Slow = tuple[str, bytes, list[str]]  # kind of SubwordVocabulary, content, token
 
 def slow_tokenizer(files: SlowFiles) -> Slow | None:
     """The tokenizer of a folder by the files that it has, None where there are none that are known. Raises PortError."""
+    if files.kind == "ByT5":
+        return _of_byt5(files)
     for names, made in READERS.items():
         if all((files.folder / name).is_file() for name in names):
             return made(files)
@@ -91,8 +98,30 @@ def _tokenizer_json(files: SlowFiles, model: dict[str, Any], more: dict[str, Any
     if not all(type(number) is int for number in numbers.values()) or sorted(numbers.values()) != list(range(len(numbers))):
         raise PortError(f"The vocabulary of {files.folder} must number its tokens 0, 1, 2, ..., but it does not.")
     parts = dict.fromkeys(("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder"))
-    content = {"version": "1.0", **parts, "added_tokens": [], "model": model, **more}
-    return "tokenizers", json.dumps(content).encode(), sorted(numbers, key=numbers.__getitem__)
+    own = sorted(numbers, key=numbers.__getitem__)
+    entries = files.added.after(own)
+    rows = files.added.rows(entries[len(own) :], len(own))
+    content = {"version": "1.0", **parts, "added_tokens": rows, "model": model, **more}
+    return "tokenizers", json.dumps(content).encode(), entries
+
+
+def _of_byt5(files: SlowFiles) -> Slow:
+    """Bytes, whose numbers begin at 3, and sentinels: pairs of characters of which none are joined.
+
+    The library leaves out bytes that are together no UTF-8. Of text, U+FFFD is kept: U+10FFFF, which no text has, stands for
+    it while those bytes are dropped.
+    """
+    characters = byte_characters()
+    sentinels = files.codes() or [f"<extra_id_{number}>" for number in range(files.number("extra_ids", 125))]
+    vocabulary = {name: number for number, name in enumerate(["<pad>", "</s>", "<unk>", *characters])}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    spelled = {char: "".join(characters[byte] for byte in char.encode()) for char in (REPLACED, LAST)}
+    steps = ((spelled[REPLACED], spelled[LAST]), (REPLACED, ""), (LAST, REPLACED))
+    first, *then = ({"type": "Replace", "pattern": {"String": before}, "content": after} for before, after in steps)
+    decoder = {"type": "Sequence", "decoders": [{"type": "Fuse"}, first, level, *then]}
+    model = {"type": "BPE", "vocab": vocabulary, "merges": []}
+    beyond = files._replace(added=files.added.following(sentinels, len(vocabulary)))
+    return _tokenizer_json(beyond, model, {"pre_tokenizer": level, "decoder": decoder})
 
 
 def _of_t5(files: SlowFiles) -> Slow:
@@ -101,7 +130,14 @@ def _of_t5(files: SlowFiles) -> Slow:
         unused = [f"<unk_{number}>" for number in range(2, files.number("offset", 103))]
         return "sentencepiece", content, ["<pad>", "</s>", "<mask_1>", "<mask_2>", *unused, *pieces[2:]]
     extra = range(files.number("extra_ids", 100) - 1, -1, -1)
-    return "sentencepiece", content, [*pieces, *(f"<extra_id_{number}>" for number in extra)]
+    return "sentencepiece", content, files.added.after([*pieces, *(f"<extra_id_{number}>" for number in extra)])
+
+
+def _of_llama(files: SlowFiles) -> Slow:
+    content, pieces = _pieces(files, "tokenizer.model")
+    if files.fields.get("add_prefix_space") is False:
+        content = without_prefix(content)
+    return "sentencepiece", content, files.added.after(pieces)
 
 
 def _of_fairseq(files: SlowFiles) -> Slow:
@@ -131,5 +167,6 @@ READERS: dict[tuple[str, ...], Callable[[SlowFiles], Slow]] = {
     ("vocab.json", "sentencepiece.bpe.model"): _of_m2m100,
     ("sentencepiece.bpe.model",): _of_fairseq,
     ("spiece.model",): _of_t5,
+    ("tokenizer.model",): _of_llama,
     ("vocab.txt",): _of_words,
 }

@@ -7,6 +7,7 @@ What stands around a text, such as ``<s>`` and ``</s>`` or the code of a languag
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,24 +22,36 @@ from ...extras import install_command
 from ...files.regular import LARGEST, read_regular_file
 from ..model import PortedModel
 from ..safety.port_errors import port_errors, system_errors
-from .hugging_face import MOST_ROWS, NO_TOKEN, read_object
+from .added_tokens import read_added
+from .hugging_face import CONFIG, MOST_ROWS, NO_TOKEN, read_object
 from .marian_tokenizers import framing, with_rows, write_tokenizer_config
 from .slow_tokenizers import SlowFiles, slow_tokenizer
 
 TOKENIZER, TOKENIZER_CONFIG, SPECIAL_MAP = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
 LANGUAGES = {"source": "source_language", "target": "target_language"}  # settings
 SAID = {"source": "src_lang", "target": "tgt_lang"}  # in tokenizer_config.json
-USUAL_NAMES = {"unk": "<unk>", "cls": "[CLS]", "sep": "[SEP]", "bos": "<s>", "eos": "</s>"}
+USUAL_NAMES = {
+    **{"unk": "<unk>", "cls": "[CLS]", "sep": "[SEP]", "bos": "<s>", "eos": "</s>"},
+    **{"pad": "<pad>", "mask": "<mask>"},
+}
 TEXT = "a"  # of a token or more in every vocabulary
+# The class of a tokenizer that no file names, by model_type, as AutoTokenizer has it.
+USUAL_CLASSES = {
+    **{"t5": "T5", "mt5": "T5", "llama": "Llama", "bart": "Bart", "pegasus": "Pegasus", "blenderbot": "Blenderbot"},
+    **{"roberta": "Roberta", "xlm-roberta": "XLMRoberta", "distilbert": "DistilBert", "gpt2": "GPT2", "opt": "GPT2"},
+}
+ASKED = ("GPT2", "Llama")  # whose add_bos_token and add_eos_token say what stands around a text
+OF_PAIRS = ("Llama",)  # of those that SentencePiece reads, whose pieces are pairs that were joined (BPE)
 # Around a text by the class of its tokenizer, where no tokenizer.json says it. LANGUAGE stands for the code of the side.
 LANGUAGE = "LANGUAGE"
 FRAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(("Bart", "Roberta", "XLMRoberta"), (("bos",), ("eos",))),
     **dict.fromkeys(("Bert", "DistilBert"), (("cls",), ("sep",))),
-    **dict.fromkeys(("T5", "Pegasus", "Blenderbot", "Marian"), ((), ("eos",))),
+    **dict.fromkeys(("T5", "MT5", "ByT5", "Pegasus", "Blenderbot", "Marian"), ((), ("eos",))),
     **dict.fromkeys(("MBart50", "M2M100", "Nllb"), ((LANGUAGE,), ("eos",))),
     "MBart": ((), ("eos", LANGUAGE)),
     "GPT2": ((), ()),
+    "Llama": (("bos",), ()),
 }
 OF_LANGUAGES = tuple(name for name, (before, after) in FRAMES.items() if LANGUAGE in (*before, *after))
 
@@ -91,15 +104,19 @@ class TokenizerFiles:
         for name in (SPECIAL_MAP, TOKENIZER_CONFIG):
             if (folder / name).is_file():
                 self.fields |= read_object(folder / name)
-        named = str(self.fields.get("tokenizer_class") or "")
-        self.kind = named.removesuffix("Fast").removesuffix("Tokenizer")
+        config = read_object(folder / CONFIG) if (folder / CONFIG).is_file() else {}
+        named = str(self.fields.get("tokenizer_class") or config.get("tokenizer_class") or "")
+        usual = USUAL_CLASSES.get(str(config.get("model_type")), "")
+        self.kind = named.removesuffix("Fast").removesuffix("Tokenizer") or usual
 
     def vocabulary(self, side: str, rows: int, config: TransformerConfig, settings: Mapping[str, Any]) -> SubwordVocabulary:
         if (self.folder / TOKENIZER).is_file():
             kind, content = "tokenizers", bytes(read_regular_file(self.folder / TOKENIZER, LARGEST["vocabulary"]))
             entries: list[str] | None = None
         else:
-            slow = slow_tokenizer(SlowFiles(self.folder, self.kind, self.fields))
+            roles = [self._name(role) for role in USUAL_NAMES if f"{role}_token" in self.fields]
+            added = read_added(self.folder, self.fields, roles)
+            slow = slow_tokenizer(SlowFiles(self.folder, self.kind, self.fields, added))
             if slow is None:
                 raise _Absent(
                     f"There is no {TOKENIZER} and no other tokenizer that can be read here: the vocabulary was left out."
@@ -113,6 +130,12 @@ class TokenizerFiles:
         if len(entries) != rows:
             raise _Absent(f"The tokenizer was left out: it gives {len(entries)} tokens for {rows} rows of the embedding.")
         numbers = {token: number for number, token in enumerate(entries)}
+        end = self._name("eos")
+        if config.has_encoder and config.has_decoder and numbers.get(end, config.eos_id) != config.eos_id:
+            raise _Absent(
+                f"The tokenizer was left out: its end token {end!r:.40} must have the model's eos_token_id {config.eos_id}, but "
+                f"it has {numbers[end]}."
+            )
         unknown = next((numbers[name] for name in (self._name("unk"), "[UNK]") if name in numbers), config.pad_id)
         special = {"unk": unknown, "pad": config.pad_id, "bos": config.pad_id, "eos": config.pad_id}
         plain = SubwordVocabulary(kind, content, entries, special)
@@ -121,7 +144,13 @@ class TokenizerFiles:
             special |= {"bos": config.start_id, "eos": config.eos_id}
         else:  # of an encoder alone no configuration says them
             special |= {"bos": opening[0] if opening else config.pad_id, "eos": closing[-1] if closing else config.pad_id}
-        return SubwordVocabulary(kind, plain.content, entries, special, frame)
+        return SubwordVocabulary(kind, plain.content, entries, special, frame, self._is_tidied(kind, content))
+
+    def _is_tidied(self, kind: str, content: bytes) -> bool:
+        """Tell whether transformers 5 tidies the texts: where it is asked to, but not those of joined pairs."""
+        if self.fields.get("clean_up_tokenization_spaces") is not True or self.kind == "ByT5":
+            return self.fields.get("clean_up_tokenization_spaces") is True
+        return self.kind not in OF_PAIRS if kind == "sentencepiece" else json.loads(content)["model"].get("type") != "BPE"
 
     def _name(self, role: str) -> str:
         """Return the name of a role's token: a text, or the fields of an added token."""
@@ -136,7 +165,7 @@ class TokenizerFiles:
         language = settings.get(LANGUAGES[side], self.fields.get(SAID[side]) if of_languages else None)
         whole = vocabulary.kind == "tokenizers" and (self.folder / TOKENIZER).is_file()
         if whole and language is None and not (of_languages and side == "target"):  # it frames a source
-            return frame_of(vocabulary.content)
+            return self._asked(frame_of(vocabulary.content), numbers)
         if names is None:
             raise _Absent(f"The tokenizer was left out: what stands around a text of a {self.kind}Tokenizer is not known here.")
         if of_languages:
@@ -155,9 +184,17 @@ class TokenizerFiles:
         if missing := [name for part in found for name in part if name not in numbers]:
             raise _Absent(f"The tokenizer was left out: it has no token {missing[0]!r:.40}.")
         opening, closing = ([numbers[name] for name in part] for part in found)
-        if vocabulary.kind == "tokenizers" and self.fields.get("add_bos_token") is True:  # of OPT
-            opening = [numbers[self._name("bos")], *opening]
-        return opening, closing
+        return self._asked((opening, closing), numbers)
+
+    def _asked(self, frame: tuple[list[int], list[int]], numbers: Mapping[str, int]) -> tuple[list[int], list[int]]:
+        """Return the frame as add_bos_token and add_eos_token want it."""
+        parts = []
+        for role, part in zip(("bos", "eos"), frame, strict=True):
+            said = self.fields.get(f"add_{role}_token") if self.kind in ASKED else None
+            if said is True and (name := self._name(role)) not in numbers:
+                raise _Absent(f"The tokenizer was left out: it has no token {name!r:.40}.")
+            parts.append(part if not isinstance(said, bool) else [numbers[self._name(role)]] if said else [])
+        return parts[0], parts[1]
 
 
 def frame_of(content: bytes) -> tuple[list[int], list[int]]:

@@ -1,0 +1,103 @@
+"""Tokenizers of T5, ByT5 and Llama, trained small, as they are published and as transformers saves them; its ids and texts."""
+
+import io
+import json
+from pathlib import Path
+
+from porting.transformers_tokenizers import PIECES, padded
+
+T5 = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+# As Meta trained theirs: pairs that are joined, bytes for what is unknown, a text as it stands.
+LLAMA = {
+    "model_type": "bpe",
+    "byte_fallback": True,
+    "character_coverage": 0.99,
+    "normalization_rule_name": "identity",
+    "remove_extra_whitespaces": False,
+    "allow_whitespace_only_pieces": True,
+    "split_digits": True,
+}
+OF_LLAMA = {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "add_eos_token": False, "legacy": False}
+OF_T5 = {"tokenizer_class": "T5Tokenizer", "extra_ids": 7}
+ADDED = {"content": "[PAD]", "lstrip": False, "normalized": False, "rstrip": False, "single_word": False, "special": True}
+# By name: the files, tokenizer_config.json and config.json.
+FOLDERS = {
+    "t5-old": ("spiece.model", OF_T5, {"model_type": "t5"}),
+    "t5-unnamed-old": ("spiece.model", {"model_max_length": 512}, {"model_type": "t5"}),
+    "t5-tidy-old": ("spiece.model", {**OF_T5, "clean_up_tokenization_spaces": True}, {"model_type": "t5"}),
+    "mt5-old": ("spiece.model", {"tokenizer_class": "T5Tokenizer", "extra_ids": 0}, {"model_type": "mt5"}),
+    "byt5-old": ("", {"tokenizer_class": "ByT5Tokenizer", "extra_ids": 125}, {"model_type": "t5"}),
+    "byt5-unnamed-old": ("", {"extra_ids": 9}, {"model_type": "t5", "tokenizer_class": "ByT5Tokenizer"}),
+    "llama-old": ("tokenizer.model", OF_LLAMA, {"model_type": "llama"}),
+    "llama-unnamed-old": ("tokenizer.model", {"add_bos_token": True, "add_eos_token": True}, {"model_type": "llama"}),
+    "llama-bare-old": ("tokenizer.model", {**OF_LLAMA, "add_prefix_space": False}, {"model_type": "llama"}),
+    "llama-padded-old": ("tokenizer.model", {**OF_LLAMA, "added_tokens_decoder": {"700": ADDED}}, {"model_type": "llama"}),
+}
+
+
+def made(folder, lines, rows):
+    """Write FOLDER/NAME for each name; per name AutoTokenizer's ids of all lines, and its texts of rows of ids."""
+    import transformers
+
+    folder, ids, texts = Path(folder), {}, {}
+    for name, content in {"spiece.model": (600, T5), "tokenizer.model": (700, LLAMA)}.items():
+        (folder / name).write_bytes(sentencepiece(lines, *content))
+    for name, (file, options, config) in FOLDERS.items():
+        place = folder / name
+        place.mkdir()
+        if file:
+            (place / file).write_bytes((folder / file).read_bytes())
+        (place / "tokenizer_config.json").write_text(json.dumps(options))
+        (place / "config.json").write_text(json.dumps(config))
+        again = transformers.AutoTokenizer.from_pretrained(place, local_files_only=True)
+        again.save_pretrained(folder / name.removesuffix("-old"))
+        (folder / name.removesuffix("-old") / "config.json").write_text(json.dumps(config))
+    published(folder)
+    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place, local_files_only=True)
+        ids[place.name] = padded(tokenizer(lines)["input_ids"])
+        drawn = [[number % len(tokenizer) for number in row] for row in rows]
+        read = [[number for number in row if number >= 0] for row in ids[place.name].tolist()]
+        texts[place.name] = [tokenizer.decode(row, skip_special_tokens=True) for row in (*read, *drawn)]
+        texts[f"{place.name} count"] = len(tokenizer)
+    return ids, texts
+
+
+def sentencepiece(lines, size, options):
+    import sentencepiece
+
+    model = io.BytesIO()
+    settings = {**PIECES, "vocab_size": size, **options}
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model, **settings)
+    return model.getvalue()
+
+
+def published(folder):
+    """FOLDER/llama-1: as 4.x wrote it, where the first space is a change of the text; llama-3: of bytes, as Meta's is."""
+    own = json.loads((folder / "llama" / "tokenizer.json").read_text())
+    prefix = [{"type": "Prepend", "prepend": "\u2581"}, {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]
+    changed = {**own, "normalizer": {"type": "Sequence", "normalizers": prefix}, "pre_tokenizer": None}
+    names = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+    written(folder / "llama-1", json.dumps(changed), {"tokenizer_class": "PreTrainedTokenizerFast", **names})
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+    begin, end = special = ["<|begin_of_text|>", "<|end_of_text|>"]
+    of_bytes = Tokenizer(models.BPE(ignore_merges=True))
+    words = pre_tokenizers.Split(Regex(r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|\s+|[^\s\p{L}\p{N}]+"), "isolated")
+    of_bytes.pre_tokenizer = pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    of_bytes.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    of_bytes.train_from_iterator([json.dumps(own["model"]["vocab"], ensure_ascii=False)], trainer)
+    of_bytes.add_special_tokens(special)
+    framed = processors.TemplateProcessing(single=f"{begin} $A", special_tokens=[(begin, of_bytes.token_to_id(begin))])
+    of_bytes.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), framed])
+    options = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": begin, "eos_token": end}
+    written(folder / "llama-3", of_bytes.to_str(), {**options, "clean_up_tokenization_spaces": True})
+
+
+def written(place, content, options):
+    place.mkdir()
+    (place / "tokenizer.json").write_text(content)
+    (place / "tokenizer_config.json").write_text(json.dumps(options))
+    (place / "config.json").write_text(json.dumps({"model_type": "llama"}))
