@@ -133,8 +133,8 @@ class TokenizerFiles:
         end = self._name("eos")
         if config.has_encoder and config.has_decoder and numbers.get(end, config.eos_id) != config.eos_id:
             raise _Absent(
-                f"The tokenizer was left out: its end token {end!r:.40} must have the model's eos_token_id {config.eos_id}, but "
-                f"it has {numbers[end]}."
+                f"The tokenizer was left out: its end token {end!r:.40} must have the model's eos_token_id {config.eos_id}, "
+                f"but it has {numbers[end]}."
             )
         unknown = next((numbers[name] for name in (self._name("unk"), "[UNK]") if name in numbers), config.pad_id)
         special = {"unk": unknown, "pad": config.pad_id, "bos": config.pad_id, "eos": config.pad_id}
