@@ -25,6 +25,7 @@ from .taps import NUMBERS, Site
 from .tree import QUANTILES, Node, Tree
 
 OTHERWISE = 0.01  # of the reference's own movement
+SIDES = ("the reference", "the candidate")
 
 
 def bisect(session: Session, case: Case, dtype: str, backward: bool | None = None) -> Tree:
@@ -74,9 +75,11 @@ class _Verdicts:
 
     def __init__(self, fed: Fed):
         self.fed, self.dtype = fed, fed.dtype
+        self.deaf: set[str] = set()  # the sides of the module in hand that compute in float32 in a float64 run
 
     def node(self, pair: Pair, itself: list[Same], inside: list[Same], paths: list[str], inherited: float | None) -> Node:
         """Judge a module: what it returns and what it gives to those inside; backward the reverse, and its weights."""
+        self.deaf = set()
         computed = [one for one in itself if one.way == "out"] + [one for one in inside if one.way in ("in", NUMBERS)]
         forward = [self._values(one, pair) for one in computed]
         given = [one for one in itself if one.way == "in"] + [one for one in inside if one.way == "out"]
@@ -86,7 +89,7 @@ class _Verdicts:
         worst = _worst(forward)
         quantiles, usual = ((), ()) if worst is None else self._quantiles(computed[forward.index(worst)])
         single = tuple(dict.fromkeys(one.part for one in (*forward, *backward) if one.rule is not None))
-        return Node(*pair, worst, _worst(backward), inherited, quantiles, usual, single)
+        return Node(*pair, worst, _worst(backward), inherited, quantiles, usual, single, tuple(sorted(self.deaf)))
 
     def _values(self, one: Same, pair: Pair) -> Figure:
         part = "what it returns" if one.pair == pair else f"what it gives to {one.pair.reference}"
@@ -125,6 +128,7 @@ class _Verdicts:
             return figure
         if not self._is_deaf(ours, theirs):
             return figure
+        self.deaf |= self._deaf_sides(ours, theirs)
         return judged(kind, self.dtype, off, self._yardstick(kind, part, theirs, "float32"), rule="float32")[0]
 
     def _yardstick(self, kind: str, part: str, theirs: Pick, dtype: str) -> Yardstick:
@@ -143,6 +147,17 @@ class _Verdicts:
         return bool(
             np.linalg.norm(_moved(ours(self.fed.got), ours(candidate)) - expected) > OTHERWISE * np.linalg.norm(expected)
         )
+
+    def _deaf_sides(self, ours: Pick, theirs: Pick) -> set[str]:
+        """Name the sides that a change does not move, or its opposite not by the opposite way."""
+        picks, exact = (theirs, ours), (self.fed.exact, self.fed.got)
+        there, back = (
+            [_moved(pick(still), pick(one)) for pick, still, one in zip(picks, exact, both, strict=True)]
+            for both in (self.fed.nudged, self.fed.nudged_back)
+        )
+        least = OTHERWISE * max(float(np.linalg.norm(one)) for one in there)
+        ways = zip(SIDES, there, back, strict=True)
+        return {side for side, one, other in ways if np.linalg.norm(one) <= least or np.linalg.norm(one + other) > least}
 
     def _quantiles(self, one: Same) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Return those of the candidate's error, and of the reference's where it computes in the dtype too."""

@@ -63,7 +63,15 @@ class Fed:
     @cached_property
     def nudged(self) -> tuple[Own, Own]:
         """The results of both sides, the reference first, from numbers that are all off by a little."""
-        feed = self._nudged()
+        return self._off_by(NUDGE)
+
+    @cached_property
+    def nudged_back(self) -> tuple[Own, Own]:
+        """The same from numbers that are off by as much the other way."""
+        return self._off_by(-NUDGE)
+
+    def _off_by(self, nudge: float) -> tuple[Own, Own]:
+        feed = self._nudged(nudge)
         reference, candidate = self.session.at_once(
             lambda: self.by_reference(self.session.truth, feed), lambda: self.by_candidate(feed)
         )
@@ -109,9 +117,9 @@ class Fed:
             if array is not None:
                 yield from ((site, array / len(sites) if shared else array) for site in sites)
 
-    def _nudged(self) -> Feed:
+    def _nudged(self, nudge: float) -> Feed:
         def off(kind: str, array: np.ndarray) -> np.ndarray:
-            return array * (1.0 + NUDGE * stream("nudge", kind).uniform(-1.0, 1.0, array.shape)) if _floats(array) else array
+            return array * (1.0 + nudge * stream("nudge", kind).uniform(-1.0, 1.0, array.shape)) if _floats(array) else array
 
         return Feed(
             # A number that fills a tensor without a partner is no weight of the candidate, which could not follow it.

@@ -28,7 +28,7 @@ class Node:
         inherited: the error of its output in the candidate's own run; None where its output is no array of that shape.
         quantiles: of the size of its own error in units of the root mean square, at QUANTILES. usual: of the reference's own
             error in that dtype; none in float64.
-        single: the parts of it that compute in float32 in a float64 run, and are held to its limits.
+        single: the parts of it that compute in float32 in a float64 run, and are held to its limits. sides: where they do.
     """
 
     reference: str
@@ -40,6 +40,7 @@ class Node:
     quantiles: tuple[float, ...] = ()
     usual: tuple[float, ...] = ()
     single: tuple[str, ...] = ()
+    sides: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -89,8 +90,12 @@ class Tree:
     @property
     def single(self) -> list[str]:
         """Name what computes in float32 in a float64 run; of the layer itself, the part of it that does."""
-        single = [node for node in self.nodes if node.single]
-        return [node.name if node.reference else f"{node.name} ({listed(node.single, PARTS)})" for node in single]
+        found = []
+        for node in self.nodes:
+            if node.single:
+                where = f"{node.name} of {' and '.join(reversed(node.sides))}" if node.sides else node.name
+                found.append(where if node.reference else f"{where} ({listed(node.single, PARTS)})")
+        return found
 
     @property
     def course(self) -> str:
