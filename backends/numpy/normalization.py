@@ -65,9 +65,8 @@ class LayerNorm(Layer):
 
 
 def _std_norm_share(deviation: np.ndarray, eps: float, size: int) -> np.ndarray:
-    """Return how the deviation's own slope enters: (s + eps) / (s (size - 1)); a constant row has none."""
-    constant = deviation == 0.0
-    return np.where(constant, 0.0, (deviation + eps) / (np.where(constant, 1.0, deviation) * (size - 1)))
+    """Return how the deviation's own slope enters: (s + eps) / (s (size - 1)); a constant row's meets zeros alone."""
+    return (deviation + eps) / (np.where(deviation == 0.0, 1.0, deviation) * (size - 1))
 
 
 class AddNorm(Layer):

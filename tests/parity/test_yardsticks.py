@@ -62,12 +62,12 @@ def test_an_operation_that_is_cut_off_would_be_seen(monkeypatch):
 
 
 def excess_of_int8():
-    """Of a weight whose rows differ by factors of a hundred: the worst error in what both roundings of it may come to."""
+    """Of a weight and an input whose rows differ by factors of a hundred: the worst error, in what both roundings come to."""
     random = np.random.default_rng(0)
     linear = Linear(64, 6)
     weight = random.standard_normal((6, 64)) * 10.0 ** np.arange(-6, 6, 2)[:, None]
     linear.weight.value = weight.astype(np.float32)
-    X = random.standard_normal((50, 64)).astype(np.float32)
+    X = (random.standard_normal((50, 64)) * 10.0 ** np.arange(-50, 50, 2)[:, None].clip(-6, 6)).astype(np.float32)
     got = int8.Int8Linear(linear)(X) - (0.0 if linear.bias is None else linear.bias.value)
     X, weight = X.astype(np.float64), linear.weight.value.astype(np.float64)
     scale = np.abs(weight).max(axis=1) / 127
@@ -81,6 +81,13 @@ def excess_of_int8():
 
 def test_each_row_of_a_weight_in_eight_bits_has_its_scale():
     assert 0.01 < excess_of_int8() <= 1.0
+
+
+def test_an_input_has_no_more_levels_than_seven_bits_hold():
+    """From -1 to 1 zero lies between two levels, and rounding both ends up would make one more."""
+    values = int8._rounded_input(np.float32([[-1.0, 0.0, 1.0]]))[0]
+    step = 2.0 / 127
+    np.testing.assert_allclose(values / step, [-64.0, 0.0, 63.0], rtol=1e-6)
 
 
 def test_one_scale_for_all_rows_would_be_seen(monkeypatch):

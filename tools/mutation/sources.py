@@ -21,6 +21,7 @@ FILES_LEFT_OUT = {
     "__init__.py": "names and documentation; tests/meta/test_contract.py holds them",
     "given.py": "refuses what a caller gives wrongly; transformer_mb/conformance/test_bad_*.py hold it",
     "numpy/rounding.py": "what the verdict measures two-byte formats by; tests/parity/test_rounding.py holds it",
+    "numpy/int8.py": "what the verdict measures eight bits by; tests/parity/test_yardsticks.py holds it",
     "mxnet/shim.py": "makes MXNet importable, once for a process; tests/native/test_mxnet.py holds it",
     "shared/decoding/ensemble.py": "of several models: no cell has any; transformer_mb/conformance/test_rows_apart.py holds it",
     "shared/decoding/inputs.py": "refuses what a caller gives wrongly; transformer_mb/conformance/test_bad_*.py hold it",

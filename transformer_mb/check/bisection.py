@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import WorkerError
-from ..parity.verdict.limits import TIMES
+from ..parity.verdict.limits import TIMES, worst
 from .cases import Case
 from .feeding import Fed, Own, Pick
 from .limits import FLOAT32_INSIDE, Figure, Yardstick, comparable, judged, measured, wrong
@@ -155,7 +155,7 @@ class _Verdicts:
             [_moved(pick(still), pick(one)) for pick, still, one in zip(picks, exact, both, strict=True)]
             for both in (self.fed.nudged, self.fed.nudged_back)
         )
-        least = OTHERWISE * max(float(np.linalg.norm(one)) for one in there)
+        least = OTHERWISE * worst([float(np.linalg.norm(one)) for one in there])
         ways = zip(SIDES, there, back, strict=True)
         return {side for side, one, other in ways if np.linalg.norm(one) <= least or np.linalg.norm(one + other) > least}
 

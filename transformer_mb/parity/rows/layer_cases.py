@@ -94,6 +94,8 @@ def build_input(spec: Any, rng: np.random.Generator) -> Any:
         return spec
     if spec == "small variance":
         return 100.0 + 1e-3 * rng.standard_normal((B, T, D))
+    if spec == "far":  # from where a bell curve is nearly one to where it is one
+        return 8.0 * rng.standard_normal((B, T, D))
     if spec == "far logits":  # few labels have a probability that float64 could hold
         return 1000.0 * rng.standard_normal((B, T, V))
     if spec == "many":  # vectors about one, so that sums of their products grow with each of them
@@ -146,6 +148,8 @@ CASES = [
     Case("ffn gelu", "PositionWiseFFN", (D, F, 7), ("X",), {"activation": "gelu"}, every_dtype=True),
     Case("ffn gelu tanh", "PositionWiseFFN", (D, F, 7), ("X",), {"activation": "gelu_tanh"}),
     Case("ffn silu", "PositionWiseFFN", (D, F, 7), ("X",), {"activation": "silu"}, every_dtype=True),
+    *(Case(f"ffn {name.replace('_', ' ')} of far numbers", "PositionWiseFFN", (D, F, 7), ("far",), {"activation": name})
+      for name in SMOOTH),
     Case("ffn without bias", "PositionWiseFFN", (D, F, 7), ("X",), {"use_bias": False}),
     Case("ffn gated by gelu tanh, without bias", "PositionWiseFFN", (D, F, 7), ("X",),
          {"activation": "gelu_tanh", "use_bias": False, "gated": True}, every_dtype=True),
