@@ -71,7 +71,7 @@ def strangers_model(folder):
 
 def bart_folder(folder):
     """As transformers saves it, with its tokenizer."""
-    elsewhere("porting.strangers_folder:made", folder=folder / "made", lines=[source for source, _ in PAIRS])
+    elsewhere("porting.strangers_folder:made", folder=folder / "made", lines=[source for source, _ in PAIRS], name="bart")
     shutil.move(folder / "made" / "bart", folder / "bart-folder")
 
 

@@ -42,10 +42,10 @@ ACTIVATIONS = {
 LISTED = """architectures model_type transformers_version dtype torch_dtype tokenizer_class id2label label2id num_labels
     _num_labels problem_type finetuning_task _name_or_path use_cache is_encoder_decoder is_decoder add_cross_attention
     cross_attention_hidden_size tie_encoder_decoder init_std initializer_range gradient_checkpointing chunk_size_feed_forward
-    encoder_layerdrop decoder_layerdrop classif_dropout classifier_dropout pruned_heads return_dict output_hidden_states
-    output_attentions torchscript use_bfloat16 directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers
-    pooler_size_per_head pooler_type add_bias_logits add_final_layer_norm extra_pos_embeddings normalize_before
-    normalize_embedding static_position_embeddings save_step task_specific_params prefix sep_token_id"""
+    encoder_layerdrop decoder_layerdrop initializer_factor classif_dropout classifier_dropout pruned_heads return_dict
+    output_hidden_states output_attentions torchscript use_bfloat16 directionality pooler_fc_size pooler_num_attention_heads
+    pooler_num_fc_layers pooler_size_per_head pooler_type add_bias_logits add_final_layer_norm extra_pos_embeddings
+    normalize_before normalize_embedding static_position_embeddings save_step task_specific_params prefix sep_token_id"""
 INERT = LISTED.split()
 NO_TOKEN, MOST_ROWS = "<no token {}>", 2  # more rows than this many times the tokens are those of another vocabulary
 Kind = TypeVar("Kind", int, float, bool, str)

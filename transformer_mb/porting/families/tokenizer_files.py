@@ -110,32 +110,13 @@ class TokenizerFiles:
         self.kind = named.removesuffix("Fast").removesuffix("Tokenizer") or usual
 
     def vocabulary(self, side: str, rows: int, config: TransformerConfig, settings: Mapping[str, Any]) -> SubwordVocabulary:
-        if (self.folder / TOKENIZER).is_file():
-            kind, content = "tokenizers", bytes(read_regular_file(self.folder / TOKENIZER, LARGEST["vocabulary"]))
-            entries: list[str] | None = None
-        else:
-            roles = [self._name(role) for role in USUAL_NAMES if f"{role}_token" in self.fields]
-            added = read_added(self.folder, self.fields, roles)
-            slow = slow_tokenizer(SlowFiles(self.folder, self.kind, self.fields, added))
-            if slow is None:
-                raise _Absent(
-                    f"There is no {TOKENIZER} and no other tokenizer that can be read here: the vocabulary was left out."
-                )
-            kind, content, entries = slow
-        if kind == "tokenizers":
-            entries = listed_tokens(content)
-            content = with_rows(content, len(entries), rows)
-        assert entries is not None
-        entries += [NO_TOKEN.format(number) for number in range(len(entries), min(rows, MOST_ROWS * len(entries)))]
+        kind, content, own = self._tokens()
+        entries = [*own, *(NO_TOKEN.format(number) for number in range(len(own), min(rows, MOST_ROWS * len(own))))]
         if len(entries) != rows:
-            raise _Absent(f"The tokenizer was left out: it gives {len(entries)} tokens for {rows} rows of the embedding.")
+            raise _Absent(f"The tokenizer was left out: it gives {len(own)} tokens for {rows} rows of the embedding.")
+        content = with_rows(content, len(own), rows) if kind == "tokenizers" else content
         numbers = {token: number for number, token in enumerate(entries)}
-        end = self._name("eos")
-        if config.has_encoder and config.has_decoder and numbers.get(end, config.eos_id) != config.eos_id:
-            raise _Absent(
-                f"The tokenizer was left out: its end token {end!r:.40} must have the model's eos_token_id {config.eos_id}, "
-                f"but it has {numbers[end]}."
-            )
+        self._check(entries, numbers, config)
         unknown = next((numbers[name] for name in (self._name("unk"), "[UNK]") if name in numbers), config.pad_id)
         special = {"unk": unknown, "pad": config.pad_id, "bos": config.pad_id, "eos": config.pad_id}
         plain = SubwordVocabulary(kind, content, entries, special)
@@ -145,6 +126,32 @@ class TokenizerFiles:
         else:  # of an encoder alone no configuration says them
             special |= {"bos": opening[0] if opening else config.pad_id, "eos": closing[-1] if closing else config.pad_id}
         return SubwordVocabulary(kind, plain.content, entries, special, frame, self._is_tidied(kind, content))
+
+    def _tokens(self) -> tuple[str, bytes, list[str]]:
+        """Read the kind of a SubwordVocabulary, its content, and its tokens by number."""
+        if (self.folder / TOKENIZER).is_file():
+            content = bytes(read_regular_file(self.folder / TOKENIZER, LARGEST["vocabulary"]))
+            return "tokenizers", content, listed_tokens(content)
+        roles = [self._name(role) for role in USUAL_NAMES if f"{role}_token" in self.fields]
+        slow = slow_tokenizer(SlowFiles(self.folder, self.kind, self.fields, read_added(self.folder, self.fields, roles)))
+        if slow is None:
+            raise _Absent(f"There is no {TOKENIZER} and no other tokenizer that can be read here: the vocabulary was left out.")
+        return slow
+
+    def _check(self, entries: list[str], numbers: Mapping[str, int], config: TransformerConfig) -> None:
+        """Refuse what would give other tokens than the model has learned."""
+        for number, token in enumerate(entries):
+            if (last := numbers[token]) != number:
+                raise PortError(f"{self.folder}: a token must have one number, but {token!r:.40} has {number} and {last}.")
+        end, said = self._name("eos"), self.fields.get("extra_ids")
+        if config.has_encoder and config.has_decoder and numbers.get(end, config.eos_id) != config.eos_id:
+            raise _Absent(
+                f"The tokenizer was left out: its end token {end!r:.40} must have the model's eos_token_id {config.eos_id}, "
+                f"but it has {numbers[end]}."
+            )
+        sentinels = (f"<extra_id_{number}>" for number in range(said if type(said) is int else 0))
+        if (absent := next((name for name in sentinels if name not in numbers), None)) is not None:
+            raise _Absent(f"The tokenizer was left out: it must have extra_ids = {said} sentinels, but {absent} is not there.")
 
     def _is_tidied(self, kind: str, content: bytes) -> bool:
         """Tell whether transformers 5 tidies the texts: where it is asked to, but not those of joined pairs."""
