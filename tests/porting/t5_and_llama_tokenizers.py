@@ -18,20 +18,26 @@ LLAMA = {
     "split_digits": True,
 }
 OF_LLAMA = {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "add_eos_token": False, "legacy": False}
+TIDY = {"clean_up_tokenization_spaces": True}  # which release 5 does not do to pieces that are joined pairs
 OF_T5 = {"tokenizer_class": "T5Tokenizer", "extra_ids": 7}
-ADDED = {"content": "[PAD]", "lstrip": False, "normalized": False, "rstrip": False, "single_word": False, "special": True}
+PLAIN = {"lstrip": False, "normalized": False, "rstrip": False, "single_word": False}
+ADDED = {"700": {"content": "[PAD]", **PLAIN, "special": True}}
 # By name: the files, tokenizer_config.json and config.json.
 FOLDERS = {
     "t5-old": ("spiece.model", OF_T5, {"model_type": "t5"}),
     "t5-unnamed-old": ("spiece.model", {"model_max_length": 512}, {"model_type": "t5"}),
-    "t5-tidy-old": ("spiece.model", {**OF_T5, "clean_up_tokenization_spaces": True}, {"model_type": "t5"}),
+    "t5-tidy-old": ("spiece.model", {**OF_T5, **TIDY}, {"model_type": "t5"}),
     "mt5-old": ("spiece.model", {"tokenizer_class": "T5Tokenizer", "extra_ids": 0}, {"model_type": "mt5"}),
-    "byt5-old": ("", {"tokenizer_class": "ByT5Tokenizer", "extra_ids": 125}, {"model_type": "t5"}),
+    "byt5-old": ("", {"tokenizer_class": "ByT5Tokenizer"}, {"model_type": "t5"}),
     "byt5-unnamed-old": ("", {"extra_ids": 9}, {"model_type": "t5", "tokenizer_class": "ByT5Tokenizer"}),
     "llama-old": ("tokenizer.model", OF_LLAMA, {"model_type": "llama"}),
     "llama-unnamed-old": ("tokenizer.model", {"add_bos_token": True, "add_eos_token": True}, {"model_type": "llama"}),
     "llama-bare-old": ("tokenizer.model", {**OF_LLAMA, "add_prefix_space": False}, {"model_type": "llama"}),
-    "llama-padded-old": ("tokenizer.model", {**OF_LLAMA, "added_tokens_decoder": {"700": ADDED}}, {"model_type": "llama"}),
+    "llama-padded-old": (
+        "tokenizer.model",
+        {**OF_LLAMA, **TIDY, "added_tokens_decoder": {"700": ADDED}},
+        {"model_type": "llama"},
+    ),
 }
 
 
@@ -39,7 +45,7 @@ def made(folder, lines, rows):
     """Write FOLDER/NAME for each name; per name AutoTokenizer's ids of all lines, and its texts of rows of ids."""
     import transformers
 
-    folder, ids, texts = Path(folder), {}, {}
+    folder = Path(folder)
     for name, content in {"spiece.model": (600, T5), "tokenizer.model": (700, LLAMA)}.items():
         (folder / name).write_bytes(sentencepiece(lines, *content))
     for name, (file, options, config) in FOLDERS.items():
@@ -53,7 +59,15 @@ def made(folder, lines, rows):
         again.save_pretrained(folder / name.removesuffix("-old"))
         (folder / name.removesuffix("-old") / "config.json").write_text(json.dumps(config))
     published(folder)
-    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
+    return read(sorted(path for path in folder.iterdir() if path.is_dir()), lines, rows)
+
+
+def read(folders, lines, rows):
+    """Return by folder AutoTokenizer's ids of all lines, its texts of these and of rows of ids, and how many tokens it has."""
+    import transformers
+
+    ids, texts = {}, {}
+    for place in map(Path, folders):
         tokenizer = transformers.AutoTokenizer.from_pretrained(place, local_files_only=True)
         ids[place.name] = padded(tokenizer(lines)["input_ids"])
         drawn = [[number % len(tokenizer) for number in row] for row in rows]
@@ -93,7 +107,7 @@ def published(folder):
     framed = processors.TemplateProcessing(single=f"{begin} $A", special_tokens=[(begin, of_bytes.token_to_id(begin))])
     of_bytes.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), framed])
     options = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": begin, "eos_token": end}
-    written(folder / "llama-3", of_bytes.to_str(), {**options, "clean_up_tokenization_spaces": True})
+    written(folder / "llama-3", of_bytes.to_str(), {**options, **TIDY})
 
 
 def written(place, content, options):

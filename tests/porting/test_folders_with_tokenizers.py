@@ -110,6 +110,12 @@ def test_a_folder_through_a_checkpoint_and_back_has_its_files_and_makes_the_same
     assert texts[0] == texts[1] == texts[2] and "young, white" in texts[0]
 
 
+def test_a_llama_whose_files_do_not_say_it_begins_a_text_with_its_first_token(tmp_path):
+    """As Meta's own code does, and release 4; release 5 does so where add_bos_token is true."""
+    words = read_source(folder_of("llama", tmp_path / "folder", 500, of_llama()()), None, {}).model.target_vocabulary
+    assert words.framed([5]) == [1, 5]
+
+
 def without(*tokens):
     """T5's tokenizer.json without some of its sentinels; those that follow move up."""
     made = json_of("t5")

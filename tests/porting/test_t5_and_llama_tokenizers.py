@@ -11,7 +11,8 @@ from porting.five_scripts import lines
 from porting.on_backend import sentences
 from porting.t5_and_llama_tokenizers import FOLDERS
 from transformer_mb.checkpoint.files import read_vocabulary, write_vocabularies
-from transformer_mb.porting.families.tokenizer_files import read_words
+from transformer_mb.porting.families.tokenizer_files import read_words, write_words
+from transformer_mb.porting.model import PortedModel
 
 # Sentinels, blanks and line breaks wherever they can be, characters that are not seen, English that is tidied.
 ODD = [
@@ -111,6 +112,19 @@ def test_the_name_of_another_special_token_is_text(made):
         words, line = read(made, name), "a </s> <s> <pad> <unk> <|begin_of_text|>"
         assert words.decode(words.encode(line)) == line
         assert not {*words.encode(line)} & {*words.special.values(), *words.opening}
+
+
+def test_a_tokenizer_that_is_written_is_what_auto_tokenizer_reads(made, tmp_path):
+    """Of a model that brought no files of its own."""
+    folders = {name: tmp_path / name for name in ("t5-tidy", "byt5", "llama", "llama-3")}
+    for name, folder in folders.items():
+        folder.mkdir()
+        config = config_of(name, made[2][f"{name} count"])
+        write_words(folder, PortedModel(config=config, weights={}, target_vocabulary=read(made, name)))
+    given = {"folders": list(folders.values()), "lines": TEXTS, "rows": ROWS}
+    arrays, facts = elsewhere("porting.t5_and_llama_tokenizers:read", **given)
+    for name in folders:
+        assert sentences(arrays[name]) == made[1][name] and facts[name] == made[2][name]
 
 
 @pytest.mark.parametrize("name", ["t5-tidy-old", "t5", "byt5-unnamed-old", "llama-bare-old", "llama-3"])

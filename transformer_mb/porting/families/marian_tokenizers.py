@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...config import TransformerConfig
-from ...data.subword_models import library
+from ...data.subword_models import SENTINEL, library
 from ...data.subwords import SubwordVocabulary
 from ...data.vocabulary import Vocabulary
 from ...errors import DataError
@@ -152,5 +152,6 @@ def framing(vocabulary: SubwordVocabulary) -> bytes:
 def write_tokenizer_config(folder: Path, vocabulary: SubwordVocabulary, model: PortedModel, fields: dict[str, Any]) -> None:
     """Write tokenizer_config.json: these fields, the names of the roles and the longest text."""
     named = {f"{role}_token": vocabulary.entries[vocabulary.special[role]] for role in vocabulary.special}
-    more = {"model_max_length": model.config.max_len, "split_special_tokens": True}
+    whole = any(SENTINEL.fullmatch(entry) for entry in vocabulary.entries)  # it alone has them split, or no special token
+    more = {"model_max_length": model.config.max_len, "split_special_tokens": not whole}
     write_object(folder / TOKENIZER_CONFIG, {**fields, **named, **more, "clean_up_tokenization_spaces": vocabulary.tidy})
