@@ -35,7 +35,7 @@ FOLDERS = {
     "llama-bare-old": ("tokenizer.model", {**OF_LLAMA, "add_prefix_space": False}, {"model_type": "llama"}),
     "llama-padded-old": (
         "tokenizer.model",
-        {**OF_LLAMA, **TIDY, "added_tokens_decoder": {"700": ADDED}},
+        {**OF_LLAMA, **TIDY, "added_tokens_decoder": ADDED},
         {"model_type": "llama"},
     ),
 }
