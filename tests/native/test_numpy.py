@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
-from transformer_mb.backends.numpy import MultiHeadAttention, PositionWiseFFN
+from transformer_mb.backends.numpy import EncoderBlock, MultiHeadAttention, PositionWiseFFN
 from transformer_mb.backends.numpy.backend import NumPyBackend
 from transformer_mb.backends.numpy.decoding import _top
+from transformer_mb.backends.numpy.framework import flatten
 from transformer_mb.backends.numpy.rounding import product, rounded_products
 from transformer_mb.backends.numpy.shortcuts.prepared_layers import is_plain
 
@@ -38,6 +39,19 @@ def test_a_linear_layer_starts_uniform_within_glorots_limit():
     # Of 20,000 uniform numbers the mean is off by 0.004 limits, and the deviation by 0.5 %.
     assert 0.99 * limit < np.abs(weight).max() <= np.float32(limit)
     assert abs(weight.mean()) < 0.03 * limit and abs(weight.std() / (limit / np.sqrt(3.0)) - 1.0) < 0.03
+
+
+def test_what_a_new_layer_learns_is_in_float32():
+    block = EncoderBlock(8, 8, 8, 8, [8], 8, 12, 2, 0.0, True)
+    assert {parameter.value.dtype for _, parameter in block.named_parameters()} == {np.dtype(np.float32)}
+
+
+def test_some_of_the_parameters_that_an_optimizer_holds_can_be_anothers():
+    """A trainer of all makes them views of one array; a trainer of some is to move these alone."""
+    layer = PositionWiseFFN(8, 12, 8)
+    every = [parameter for _, parameter in layer.named_parameters()]
+    assert flatten(every).value.size == sum(parameter.value.size for parameter in every)
+    assert flatten(every[:1]).value.size == every[0].value.size
 
 
 @pytest.mark.parametrize("k", [1, 5, 6])

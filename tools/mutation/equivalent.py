@@ -20,6 +20,8 @@ REASONS: dict[str, tuple[str, ...]] = {
         "torch/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is not None and left_padding is None",
     ),
     "another of two ways that compute the same; which one is faster is all that differs": (
+        "numpy/framework.py softmax_shift: if scores.min() >= -safe and scores.max() <= safe: -> if scores.min() >= -safe and scores.max() < safe:",
+        "numpy/decoding.py module: GROUP = 16 # columns of a vocabulary of which a search for the best looks at the largest first -> GROUP = 15 # columns of a vocabulary of which a search for the best looks at the largest first",
         "jax/compiled.py split: if known is None or len(known[0]) != len(attributes) or not all(map(operator.is_, known[0], attributes)): -> if known is None or len(known[(-1)]) != len(attributes) or not all(map(operator.is_, known[0], attributes)):",
         "tensorflow/decoding.py _compile: functions[key] = tf.function(bound, signature, autograph=False, reduce_retracing=True) -> functions[key] = tf.function(bound, signature, autograph=False, reduce_retracing=False)",
         "tensorflow/trainer.py TensorFlowTrainer.__init__: self._compiled = tf.function(self._whole_step, autograph=False, reduce_retracing=True) -> self._compiled = tf.function(self._whole_step, reduce_retracing=True)",
@@ -35,6 +37,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/trainer.py MXNetTrainer.__init__: self.context = self.tensors[0].ctx -> self.context = self.tensors[(-1)].ctx",
     ),
     "the array has two axes, the last being number 1": (
+        "torch/loss.py _CrossEntropy.backward: result.sub_(ctx.smoothing / logits.shape[-1]) -> result.sub_(ctx.smoothing / logits.shape[1])",
         "jax/decoding.py _beam_step: _, ids = jax.lax.top_k(jnp.where(logits == 0.0, 0.0, logits), min(count, logits.shape[-1])) -> _, ids = jax.lax.top_k(jnp.where(logits == 0.0, 0.0, logits), min(count, logits.shape[1]))",
         "torch/decoding.py greedy.step: return decoder._logits(tokens).argmax(dim=-1).cpu().numpy() -> return decoder._logits(tokens).argmax(dim=1).cpu().numpy()",
         "torch/decoding.py greedy: return BeamDecoder(model, inputs, max_steps, 1).generated(inputs, max_steps, lambda logits: logits.argmax(dim=-1)) -> return BeamDecoder(model, inputs, max_steps, 1).generated(inputs, max_steps, lambda logits: logits.argmax(dim=1))",
@@ -95,6 +98,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/loss.py MaskedSoftmaxCELoss.__init__: super().__init__(weight=None, batch_axis=0) -> super().__init__(weight=None, batch_axis=(-1))",
     ),
     "the gradient has no share in what fills the masked steps": (
+        "numpy/backend.py module: attention.sequence_mask: lambda gradient, output, X, valid_len, value=0: attention.sequence_mask(gradient, valid_len), -> attention.sequence_mask: lambda gradient, output, X, valid_len, value=1: attention.sequence_mask(gradient, valid_len),",
         "numpy/backend.py module: attention.sequence_mask: lambda gradient, output, X, valid_len, value=0: attention.sequence_mask(gradient, valid_len), -> attention.sequence_mask: lambda gradient, output, X, valid_len, value=(-1): attention.sequence_mask(gradient, valid_len),",
     ),
     "how an array lies in memory is not what it holds": (
@@ -102,6 +106,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         'numpy/weights.py Parameter.to_numpy: return np.array(tensor, order="C") -> return np.array(tensor)',
     ),
     "of two axes that change places either may be named first": (
+        "numpy/attention.py _Projection.gradients: return [self.gradient[:, :, i].swapaxes(1, 2) for i in range(len(self.layers))] -> return [self.gradient[:, :, i].swapaxes(2, 1) for i in range(len(self.layers))]",
         "numpy/attention.py _Projection.__init__: self.heads = tuple(projected[:, :, i].swapaxes(1, 2) for i in range(len(layers))) -> self.heads = tuple(projected[:, :, i].swapaxes(2, 1) for i in range(len(layers)))",
     ),
     "a product's factors in the other order": (
@@ -166,6 +171,9 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "it is taken in a compiled decoding loop alone, which has no gradient": (
         "jax/embedding.py _rows: return jax.lax.dynamic_slice_in_dim(jnp.asarray(table, dtype), start, count) -> return detached(jax.lax.dynamic_slice_in_dim(jnp.asarray(table, dtype), start, count))",
+    ),
+    "scores of queries and keys that are turned alike depend on the differences of their positions alone": (
+        "numpy/rotary.py RotaryEncoding.forward: def forward(self, X: np.ndarray, offset: int = 0) -> np.ndarray: -> def forward(self, X: np.ndarray, offset: int = 1) -> np.ndarray:",
     ),
 }
 EQUIVALENT = {key: reason for reason, keys in REASONS.items() for key in keys}

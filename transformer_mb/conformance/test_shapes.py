@@ -27,8 +27,13 @@ def normalized(Y):
 
 def test_encoder_block(backend32, rng):
     block = backend32.layer("EncoderBlock", 24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5)
-    Y = backend32.apply(block, rng.standard_normal((2, 100, 24)), np.array([3, 2]))
+    X, lens = rng.standard_normal((2, 100, 24)), np.array([3, 2])
+    Y = backend32.apply(block, X, lens)
     assert Y.shape == (2, 100, 24) and normalized(Y)
+    natively(backend32, block, X, lens, need_weights=True)
+    assert tuple(block.attention.attention_weights.shape) == (2, 8, 100, 100)
+    natively(backend32, block, X, lens)
+    assert block.attention.attention_weights is None
 
 
 def test_decoder_block(backend32, rng):
@@ -42,6 +47,8 @@ def test_decoder_block(backend32, rng):
     for attention in (block.attention1, block.attention2):
         assert tuple(attention.attention_weights.shape) == (2, 8, 100, 100)
     assert begun[2] == [None]
+    natively(backend32, block, X, begun)
+    assert block.attention1.attention_weights is None and block.attention2.attention_weights is None
 
 
 def test_encoder_and_its_attention_weights(backend32, rng):

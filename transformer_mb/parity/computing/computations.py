@@ -50,11 +50,10 @@ def layer(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 
 def _layer_answer(backend: Backend, native: Any, inputs: list[Any], call: Spec, cotangent: np.ndarray | None) -> Answer:
-    """Call a layer, and return its ``attention`` weights where they are asked for."""
+    """Call a layer, and return its ``attention`` weights where they are asked for; elsewhere it is to keep none."""
     output = backend.apply(native, *inputs, **call)
     answer = {"output": output[0] if isinstance(output, tuple) else output}
-    if call.get("need_weights"):
-        answer["attention"] = kept_weights(backend, native)
+    answer |= {"attention": kept_weights(backend, native)} if call.get("need_weights") else kept_unasked(native)
     if cotangent is not None:
         answer["output_with_gradient"], by_input, by_name = backend.gradients(native, inputs, cotangent, **call)
         answer |= {f"gradient.input {i}": value for i, value in enumerate(by_input) if value is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -110,6 +110,15 @@ def kept_weights(backend: Backend, native: Any) -> np.ndarray:
 
 
 def kept_unasked(native: Any) -> dict[str, np.ndarray]:
-    """Attention weights that an encoder or decoder keeps without being asked for them; the reference keeps none."""
-    maps = [each for kept in native.attention_weights for each in (kept if isinstance(kept, list) else [kept])]
+    """Attention weights that a layer, an encoder or a decoder keeps without being asked for them; the reference keeps none."""
+    holders = [native, *(getattr(native, name, None) for name in ("attention", "attention1", "attention2"))]
+    maps = list(_leaves([getattr(holder, "attention_weights", None) for holder in holders]))
     return {f"kept attention {number}": np.zeros(0) for number, weights in enumerate(maps) if weights is not None}
+
+
+def _leaves(kept: Any) -> Iterator[Any]:
+    if isinstance(kept, list):
+        for one in kept:
+            yield from _leaves(one)
+    else:
+        yield kept
