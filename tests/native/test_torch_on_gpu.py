@@ -10,11 +10,13 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from transformer_mb.backends.torch.attention import DotProductAttention
+from transformer_mb.backends.torch.decoding import drawn
 from transformer_mb.backends.torch.dropout import Dropout
 from transformer_mb.backends.torch.loss import MaskedSoftmaxCELoss
 from transformer_mb.backends.torch.model import EncoderDecoder
 from transformer_mb.backends.torch.optimizers import build_optimizer
 from transformer_mb.backends.torch.shortcuts.compiled_loss import batch_loss, compiled_loss
+from transformer_mb.decoding.sampling import Truncation
 from transformer_mb.parity.rows.model_cases import CONFIGS
 from transformer_mb.trainer import TrainerOptions
 
@@ -83,3 +85,23 @@ def test_float32_takes_a_fused_kernel_where_digits_may_be_lost_or_kernels_are_ch
 def test_dropout_of_composed_attention_is_drawn_beside_the_weights():
     factors = Dropout(0.5).train()._factors((2, 3), torch.zeros(1, device="meta"))
     assert (factors.device.type, factors.shape) == ("meta", (2, 3))
+
+
+@pytest.mark.parametrize("name", ["d2l", "relative positions", "rotary"])
+def test_positions_follow_a_model_that_was_made_without_a_device(name):
+    """So large models are loaded: made on no device, then given room where they are to be, and weights."""
+    config = CONFIGS[name]
+    built = EncoderDecoder.from_config(config).eval()
+    with torch.device("meta"):
+        empty = EncoderDecoder.from_config(config).eval()
+    loaded = empty.to_empty(device="cpu")
+    loaded.load_state_dict(built.state_dict())
+    source, target, lens = torch.tensor([[4, 5, 3]]), torch.tensor([[2, 6]]), torch.tensor([3])
+    torch.testing.assert_close(loaded(source, target, lens), built(source, target, lens), rtol=0.0, atol=0.0)
+
+
+def test_a_sum_that_ends_late_draws_the_last_token_that_was_kept():
+    """Summed in parallel, a row's last sum may be above the one at its last kept token, as if the number were 1."""
+    logits = torch.tensor([[3.0, 1.0, 2.0, 0.0], [0.0, 1.0, 2.0, 3.0], [9.0, 0.0, 0.0, 0.0]])
+    cut = Truncation(temperature=1.0, top_k=2, top_p=0.99)
+    assert drawn(logits, torch.ones(3), cut).tolist() == [2, 2, 0]

@@ -175,5 +175,8 @@ REASONS: dict[str, tuple[str, ...]] = {
     "scores of queries and keys that are turned alike depend on the differences of their positions alone": (
         "numpy/rotary.py RotaryEncoding.forward: def forward(self, X: np.ndarray, offset: int = 0) -> np.ndarray: -> def forward(self, X: np.ndarray, offset: int = 1) -> np.ndarray:",
     ),
+    "of two dtypes either may be named first": (
+        "torch/rotary.py RotaryEncoding._match: dtype = torch.promote_types(X.dtype, torch.float32) -> dtype = torch.promote_types(torch.float32, X.dtype)",
+    ),
 }
 EQUIVALENT = {key: reason for reason, keys in REASONS.items() for key in keys}
