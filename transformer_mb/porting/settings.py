@@ -41,8 +41,8 @@ EXTRA = {
     "output": "likewise, of the projection to the vocabulary; one tensor may be named for two layers",
     "trained_by": "`transformer_mb`: the file has D2L's names but comes from this project or from code of your own. D2L's own "
     "classes then need not agree with the settings, which are taken on trust",
-    "drop_decoding": "names of decoding settings of a transformers folder to leave out: they change its tokens, and are not done "
-    "here",
+    "drop_decoding": "names of decoding settings of a transformers folder to leave out: they change its tokens, and are not "
+    "done here",
     "source_language": "the code of the source's language, of mBART, NLLB and M2M100: `en_XX`",
     "target_language": "likewise of the target",
 }
