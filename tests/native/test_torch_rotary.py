@@ -59,3 +59,13 @@ def test_the_attention_of_llama_and_its_gradients(bias):
 def renamed(state):
     """Take ``k_proj.weight`` as ``k.weight``."""
     return [(name.replace("_proj", ""), value) for name, value in state.items()]
+
+
+@pytest.mark.parametrize(("dtype", "digits"), [(torch.float16, 11), (torch.bfloat16, 8)])
+def test_a_turn_in_two_bytes_is_rounded_once(dtype, digits):
+    """By angles in float32: what comes out is as near as a number of so many binary digits can be."""
+    turn = RotaryEncoding(WIDTH, 500, base=BASE, layout="halves")
+    X = torch.randn(1, H, 500, WIDTH, generator=torch.Generator().manual_seed(0)).to(dtype)
+    exact = turn(X.double())
+    errors = (turn(X).double() - exact).abs() / exact.abs().clamp(min=2.0**-10)
+    assert errors.max() <= 1.001 * 2.0**-digits

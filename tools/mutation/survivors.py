@@ -65,5 +65,8 @@ REASONS: dict[str, tuple[str, ...]] = {
     "on a processor sums are added in order; tests/native/test_torch_on_gpu.py::test_a_sum_that_ends_late_draws_the_last_token_that_was_kept holds what parallel ones do": (
         "torch/decoding.py drawn: place = torch.minimum(place, (weights > 0.0).sum(dim=-1) - 1) -> place = torch.minimum(place, (weights > 0.0).sum() - 1)",
     ),
+    "in float16 a turn may be as far off as NumPy with every step rounded; tests/native/test_torch_rotary.py::test_a_turn_in_two_bytes_is_rounded_once holds the last digit": (
+        "torch/rotary.py RotaryEncoding._match: dtype = torch.promote_types(X.dtype, torch.float32) -> dtype = torch.promote_types(X.dtype, torch.float16)",
+    ),
 }
 SURVIVORS = {key: reason for reason, keys in REASONS.items() for key in keys}
