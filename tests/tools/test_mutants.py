@@ -5,6 +5,7 @@ import random
 import re
 import time
 
+import mutation.engine
 import pytest
 from mutation.engine import Engine
 from mutation.equivalent import EQUIVALENT
@@ -184,3 +185,22 @@ def test_what_all_backends_share_is_judged_by_numpys_cells():
     finally:
         engine.stop()
     assert fates == [KILLED, KILLED]
+
+
+def test_a_recording_that_was_cut_goes_on_where_it_was(tmp_path, monkeypatch):
+    """A line that was being written when the process ended is recorded again."""
+    monkeypatch.setattr(mutation.engine, "KEPT", tmp_path)
+
+    def recorded():
+        engine = Engine("numpy", {"dtypes": ("float64",), "cases": "layer forward: positions*"}, (0,))
+        try:
+            return engine.record(), engine.kept
+        finally:
+            engine.stop()
+
+    whole, kept = recorded()
+    lines = kept.read_text().splitlines(keepends=True)
+    kept.write_text("".join(lines[:2]) + lines[2][:20])
+    again, _ = recorded()
+    assert again.cells == whole.cells and again.lines == whole.lines and len(whole.cells) == len(lines) - 1 > 1
+    assert kept.read_text().splitlines(keepends=True)[:2] == lines[:2]  # what was there stays as it was

@@ -189,13 +189,13 @@ class Judge:
     def first_wrong(self, number: int, backends: dict[str, Any], limit: float = 600.0) -> Result | None:
         return next((one for one in self.results(number, backends, limit) if one.status not in (PASSED, EXPECTED)), None)
 
-    def record(self) -> Iterator[dict[str, Any]]:
-        """Tell of each experiment its cell, its seconds and the lines that it executes; first of the import."""
+    def record(self, start: int) -> Iterator[dict[str, Any]]:
+        """Tell of each experiment from one on its cell, its seconds and the lines that it executes; first of the import."""
         with Executed(self.part) as executed:
             self.package.anew()
         self.package.restore()
         yield {"imported": executed.lines, "dtypes": self.dtypes, "count": len(self.experiments)}
-        for number in range(len(self.experiments)):
+        for number in range(start, len(self.experiments)):
             wrong, executed = self._watched(number)
             cell = {"cell": self.cell(number), "row": self.experiments[number][0].cells(self.backend)[0].row}
             dtype, wrong_as = self.experiments[number][0].dtype, wrong and wrong.reason
@@ -267,10 +267,12 @@ def _short(plan: Plan, backend: str) -> list[Experiment]:
     return taken + [run for run in runs if all(map(selection.takes, run.cells(backend)))]
 
 
-def begin(part: str, selection: dict[str, Any], seeds: list[int], record: bool) -> tuple[Iterator[str], Callable[[str], str]]:
+def begin(
+    part: str, selection: dict[str, Any], seeds: list[int], record: int | None
+) -> tuple[Iterator[str], Callable[[str], str]]:
     """Begin as the process: what it recorded, and the function that answers a mistake."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     judge = Judge(part, selection, seeds)
     builtins.detached = DETACH  # type: ignore[attr-defined]  # what ``cut_gradient`` writes into a file
-    recorded = judge.record() if record else iter([{"cells": judge.cells()}])
+    recorded = iter([{"cells": judge.cells()}]) if record is None else judge.record(record)
     return map(json.dumps, recorded), lambda text: json.dumps(judge.judge(json.loads(text)))

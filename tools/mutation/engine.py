@@ -60,9 +60,12 @@ def _found() -> Iterator[None]:
 
 
 class Child:
-    """The process of a backend, as ``child.begin`` makes it. ``selection``: arguments of ``Selection``."""
+    """The process of a backend, as ``child.begin`` makes it. ``selection``: arguments of ``Selection``.
 
-    def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: bool):
+    ``record``: the number of the experiment from which on it records; None, and it does not.
+    """
+
+    def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: int | None):
         self.folder = tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True)
         # In the main thread, where alone a time limit can be set.
         address = f"popen//id={backend}//execmodel=main_thread_only"
@@ -118,24 +121,34 @@ class Engine:
         self.recorded = Recorded()
         self.cells: list[list[str]] = []  # of every experiment, where nothing is recorded
         self.kept = self._kept()
-        record = record and not self.kept.is_file()
-        self.child = Child(backend, selection, seeds, record)
-        if not record:
+        self.told = self._told() if record else []
+        whole = bool(self.told) and len(self.told) > self.told[0]["count"]
+        self.recording = record and not whole
+        self.child = Child(backend, selection, seeds, max(0, len(self.told) - 1) if self.recording else None)
+        if not self.recording:
             self.cells = self.child.receive(RECORDING)["cells"]
 
     def _kept(self) -> Path:
-        """Return where the recording of these experiments is kept: of JAX it takes longer than many mistakes."""
+        """Return where the recording of these experiments is kept, a line each: of JAX it takes longer than many mistakes."""
         asked = json.dumps([source_digest(), self.selection, list(self.seeds)])
-        return KEPT / f"{self.backend}-{hashlib.sha256(asked.encode()).hexdigest()[:16]}.json"
+        return KEPT / f"{self.backend}-{hashlib.sha256(asked.encode()).hexdigest()[:16]}.jsonl"
+
+    def _told(self) -> list[dict[str, Any]]:
+        """Read what was recorded before a cut; a line that was being written then is left out."""
+        text = self.kept.read_text() if self.kept.is_file() else ""
+        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
     def record(self) -> Recorded:
-        if self.kept.is_file():
-            first, *told = json.loads(self.kept.read_text())
-        else:
+        first, *told = self.told or [{}]
+        if self.recording:
             first = self.child.receive(RECORDING)
-            told = [self.child.receive(RECORDING) for _ in range(first["count"])]
             self.kept.parent.mkdir(parents=True, exist_ok=True)
-            self.kept.write_text(json.dumps([first, *told]))
+            with self.kept.open("w") as file:
+                file.writelines(f"{json.dumps(one)}\n" for one in (first, *told))
+                while len(told) < first["count"]:
+                    told.append(self.child.receive(RECORDING))
+                    file.write(f"{json.dumps(told[-1])}\n")
+                    file.flush()
         self.recorded.imported = {file: set(lines) for file, lines in first["imported"].items()}
         self.recorded.dtypes = first["dtypes"]
         for each in told:
@@ -199,7 +212,7 @@ class Engine:
     def restart(self) -> None:
         """Start a new child, without a new record; what an experiment expects is computed when it is next judged."""
         self.child.stop()
-        self.child = Child(self.backend, self.selection, self.seeds, record=False)
+        self.child = Child(self.backend, self.selection, self.seeds, record=None)
         self.child.receive(RECORDING)
 
     def stop(self) -> None:
