@@ -14,8 +14,9 @@ from .words import NONE, by_probe, by_value
 
 HEAD = """# What frameworks do by default
 
-Measured by `transformer-mb compare behaviours`: each probe asks every framework's own built-ins, with the defaults that they
-come with. Keras stands under tensorflow, Flax and Optax under jax. Versions: {versions}.
+`transformer-mb compare behaviours` asks every framework's own layers and functions, with their defaults, the questions below
+(*probes*). Keras stands under tensorflow, Flax and Optax under jax; *has none* means that the framework has no such layer or
+function. Versions: {versions}.
 """
 
 
