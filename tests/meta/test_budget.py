@@ -14,7 +14,7 @@ ROOMS = {
     "transformer_mb/check": (6_760, 51),
     "transformer_mb/checkpoint": (900, 7),
     "transformer_mb/cli": (3_566, 42),
-    "transformer_mb/compare": (8_379, 84),
+    "transformer_mb/compare": (8_380, 84),
     "transformer_mb/corpora": (369, 5),
     "transformer_mb/data": (3_193, 21),
     "transformer_mb/decoding": (1_463, 14),
