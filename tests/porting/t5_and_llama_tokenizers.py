@@ -41,11 +41,8 @@ FOLDERS = {
 }
 
 
-def made(folder, lines, rows):
-    """Write FOLDER/NAME for each name; per name AutoTokenizer's ids of all lines, and its texts of rows of ids."""
-    import transformers
-
-    folder = Path(folder)
+def as_of_old(folder, lines):
+    """Write FOLDER/NAME for each name."""
     for name, content in {"spiece.model": (600, T5), "tokenizer.model": (700, LLAMA)}.items():
         (folder / name).write_bytes(sentencepiece(lines, *content))
     for name, (file, options, config) in FOLDERS.items():
@@ -55,9 +52,18 @@ def made(folder, lines, rows):
             (place / file).write_bytes((folder / file).read_bytes())
         (place / "tokenizer_config.json").write_text(json.dumps(options))
         (place / "config.json").write_text(json.dumps(config))
-        again = transformers.AutoTokenizer.from_pretrained(place, local_files_only=True)
-        again.save_pretrained(folder / name.removesuffix("-old"))
-        (folder / name.removesuffix("-old") / "config.json").write_text(json.dumps(config))
+
+
+def made(folder, lines, rows):
+    """Return what ``read`` does of the folders of old, of those that AutoTokenizer saves of them, and of published ones."""
+    import transformers
+
+    folder = Path(folder)
+    as_of_old(folder, lines)
+    for name, (*_, config) in FOLDERS.items():
+        place = folder / name.removesuffix("-old")
+        transformers.AutoTokenizer.from_pretrained(folder / name, local_files_only=True).save_pretrained(place)
+        (place / "config.json").write_text(json.dumps(config))
     published(folder)
     return read(sorted(path for path in folder.iterdir() if path.is_dir()), lines, rows)
 

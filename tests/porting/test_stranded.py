@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from porting import family_models
 from porting.hugging_face import MADE, folder_of
 from porting.small_model import refused
 from porting.stranded_files import (
@@ -116,6 +117,26 @@ def test_bfloat16_and_pieces_of_flax(family, folder):
 def test_float16_of_tensorflow_stays_float16(family, folder):
     written(family, folder, TENSORFLOW, lambda tensors: {name: array.astype(np.float16) for name, array in tensors.items()})
     assert {array.dtype for array in FAMILIES[family].read(folder, {}).weights.values()} == {np.dtype(np.float16)}
+
+
+# Where T5's table lies: as 4.57 wrote it, and as releases did whose variable was called shared/shared/weight.
+SHARED = ["encoder/shared/shared/embeddings:0", "shared/shared/shared/weight:0"]
+
+
+@pytest.mark.parametrize("shared", SHARED)
+def test_t5_of_tensorflow(shared, tmp_path):
+    """Its norms have a weight where others have a gamma; the names are those of a file that 4.57.6 wrote."""
+    family, folder = family_models.ROWS["t5"], family_models.folder_of("t5", tmp_path / "folder")
+    expected, tensors = family.read(folder, {}), load_file(folder / SAFETENSORS)
+    found = {shared: tensors.pop("shared.weight")}
+    for name, array in tensors.items():
+        *levels, part, leaf = name.split(".")
+        path = "/".join([*levels, part]).replace("block/", "block_._").replace("layer/", "layer_._")
+        word = "embeddings" if part == "relative_attention_bias" else "kernel" if array.ndim == 2 else leaf
+        found[f"{path.split('/')[0]}/tft5_for_conditional_generation/{path}/{word}:0"] = array.T if word == "kernel" else array
+    (folder / SAFETENSORS).unlink()
+    write_tensorflow(folder / TENSORFLOW, found)
+    same(family.read(folder, {}), expected)
 
 
 WRONG = {

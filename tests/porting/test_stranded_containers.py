@@ -17,7 +17,7 @@ PYTHON = ROOT / "build" / "stranded" / "bin" / "python"
 MAKE = ROOT / "tests" / "porting" / "stranded" / "make.py"
 FAMILIES = (
     *("marian", "bert", "bart", "mbart", "pegasus", "blenderbot"),
-    *("roberta", "xlm-roberta", "distilbert", "gpt2", "opt"),
+    *("roberta", "xlm-roberta", "distilbert", "gpt2", "opt", "t5", "mt5"),
 )
 PINS = dict(line.split("==") for line in (MAKE.parent / "requirements.txt").read_text().split("\n") if "==" in line)
 

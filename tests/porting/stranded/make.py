@@ -51,6 +51,18 @@ SIDE = {
     "max_position_embeddings": 24,
     "pad_token_id": PAD,
 }
+OF_T5 = {
+    "vocab_size": VOCABULARY,
+    "d_model": 16,
+    "d_kv": 6,
+    "d_ff": 24,
+    "num_layers": 2,
+    "num_decoder_layers": 3,
+    "num_heads": 4,
+    "pad_token_id": PAD,
+    "eos_token_id": EOS,
+    "decoder_start_token_id": PAD,
+}
 OF_ROBERTA = {"type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
 # The class, without the framework's prefix, and the fields of its configuration.
 FAMILIES = {
@@ -99,21 +111,8 @@ FAMILIES = {
             "eos_token_id": EOS,
         },
     ),
-    "t5": (
-        "T5ForConditionalGeneration",
-        {
-            "vocab_size": VOCABULARY,
-            "d_model": 16,
-            "d_kv": 6,
-            "d_ff": 24,
-            "num_layers": 2,
-            "num_decoder_layers": 3,
-            "num_heads": 4,
-            "pad_token_id": PAD,
-            "eos_token_id": EOS,
-            "decoder_start_token_id": PAD,
-        },
-    ),
+    "t5": ("T5ForConditionalGeneration", OF_T5),
+    "mt5": ("MT5ForConditionalGeneration", {**OF_T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
 }
 PREFIXES = {"tensorflow": "TF", "flax": "Flax", "torch": ""}
 SHARD = "6KB"
@@ -140,7 +139,7 @@ def drawn(name, shape, random):
 def made(kind, family):
     name, fields = FAMILIES[family]
     found = getattr(transformers, PREFIXES[kind] + name)
-    config = found.config_class(**fields, tie_word_embeddings=True)
+    config = found.config_class(**{"tie_word_embeddings": True, **fields})
     random = np.random.default_rng(sum(map(ord, family)))
     learned = family in ("bart", "mbart", "blenderbot", "blenderbot-small", "opt")
     kept = KEPT[1:] if learned else KEPT

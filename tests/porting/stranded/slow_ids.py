@@ -2,8 +2,8 @@
 
     python slow_ids.py FOLDER LINES.json
 
-FOLDER/NAME-old are folders whose tokenizer_config.json names the class; each gets ``ids.json``: a list of ids per line, also of
-the class with ``Fast`` behind its name, where there is one.
+FOLDER/NAME-old are folders whose tokenizer_config.json names the class; each gets ``ids.json``: a list of ids per line and the
+texts of these, the ids also of the class with ``Fast`` behind its name, where there is one.
 """
 
 import json
@@ -16,11 +16,14 @@ import transformers
 
 lines = json.loads(Path(sys.argv[2]).read_text())
 for place in sorted(Path(sys.argv[1]).glob("*-old")):
-    kind = json.loads((place / "tokenizer_config.json").read_text())["tokenizer_class"]
+    kind = json.loads((place / "tokenizer_config.json").read_text()).get("tokenizer_class")
+    if kind is None:
+        continue
     tokenizer = getattr(transformers, kind).from_pretrained(place, local_files_only=True)
     assert not tokenizer.is_fast, kind
     slow, fast = tokenizer(lines)["input_ids"], None
     if made := getattr(transformers, f"{kind}Fast", None):
         fast = made.from_pretrained(place, local_files_only=True)(lines)["input_ids"]
-    (place / "ids.json").write_text(json.dumps({"slow": slow, "fast": fast, "count": len(tokenizer)}))
+    texts = [tokenizer.decode(row, skip_special_tokens=True) for row in slow]
+    (place / "ids.json").write_text(json.dumps({"slow": slow, "fast": fast, "texts": texts, "count": len(tokenizer)}))
 print(transformers.__version__)
