@@ -214,7 +214,12 @@ class Backend(OfferedLayers, Searches, ABC):
         return make(model, chosen)
 
     def encode(self, model: Any, source: Any, source_valid_lens: Any = None, token_types: Any = None) -> np.ndarray:
-        """Encoder states [B, S, D] of source [B, S] int, in evaluation mode."""
+        """Encoder states [B, S, D] of source [B, S] int, in evaluation mode.
+
+        Args:
+            source_valid_lens: [B] int, how many leading ids are no padding; None means all. token_types: [B, S] int.
+        Raises: ConfigError for a model without an encoder; ShapeError, TokenError for ids and lengths that do not fit.
+        """
         self._check_model(model, "encoder", "encode")
         config = model.config
         source, valid_lens = check_source(config, source, source_valid_lens)
@@ -223,16 +228,18 @@ class Backend(OfferedLayers, Searches, ABC):
         return self.run_encoder(model, source, valid_lens, token_types)
 
     def logits(self, model: Any, source: Any, target: Any, source_valid_lens: Any = None) -> np.ndarray:
-        """Logits [B, T, V] for target [B, T], in evaluation mode, causal, at true positions.
+        """Logits [B, T, V] for target [B, T] int, in evaluation mode, causal, at true positions.
 
-        The inputs come in the order of the model's own call. A model of architecture decoder takes None as source.
+        The inputs come in the order of the model's own call; source and its lengths are as in ``encode``. A model of
+        architecture decoder takes None as source. Raises: ConfigError for a model without a decoder; ShapeError, TokenError for
+        ids and lengths that do not fit.
         """
         source, target, valid_lens = self._model_inputs(model, "logits", source, target, source_valid_lens)
         return self.run_logits(model, source, target, valid_lens)
 
     def attention(self, model: Any, source: Any, target: Any, source_valid_lens: Any = None) -> dict[str, list[np.ndarray]]:
-        """Attention weights, one array a block: ``encoder`` [B, H, S, S], ``decoder_self`` [B, H, T, T] and
-        ``decoder_cross`` [B, H, T, S]."""
+        """Attention weights, one array per block: ``encoder`` [B, H, S, S], ``decoder_self`` [B, H, T, T] and
+        ``decoder_cross`` [B, H, T, S]; arguments and errors are those of ``logits``."""
         source, target, valid_lens = self._model_inputs(model, "attention", source, target, source_valid_lens)
         return self.run_attention(model, source, target, valid_lens)
 

@@ -19,7 +19,10 @@ BOTH_SIDES = ("num_layers", "num_heads")  # the encoder's and the decoder's at o
 
 
 def on_both_sides(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of TransformerConfig that are meant. Raises ConfigError where a side has another number beside it."""
+    """Return the fields of TransformerConfig with ``num_layers`` and ``num_heads`` given to both sides.
+
+    Raises ConfigError where a side has another number beside it.
+    """
     fields = dict(given)
     for name in BOTH_SIDES:
         if name in fields:

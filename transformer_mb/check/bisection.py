@@ -29,7 +29,14 @@ SIDES = ("the reference", "the candidate")
 
 
 def bisect(session: Session, case: Case, dtype: str, backward: bool | None = None) -> Tree:
-    """Examine all paired modules of a case in a dtype, backward too where the session compares gradients."""
+    """Examine all paired modules of a case, each fed what the reference's module is fed.
+
+    Args:
+        case: of ``session.draw``. dtype: of the candidate's run, such as ``float64``.
+        backward: examine gradients too; None does so where the session compares gradients.
+    Returns: the modules in the order in which the reference's end.
+    Raises: WorkerError where a subject raises an error or ends.
+    """
     weights = session.map.to_candidate(case.weights)
     backward = session.gradients if backward is None else backward
     arguments = (case.inputs, case.seed, backward)

@@ -20,7 +20,10 @@ SPREAD = 0.3  # what is all the same, as biases and scales are made, is drawn wi
 
 @dataclass(frozen=True)
 class Case:
-    """Weights by the reference's names, inputs by name, and the seed of the cotangents."""
+    """A case to compute: weights by the reference's names, inputs by name, and the seed that draws the cotangents.
+
+    The cotangents are what outputs are multiplied with before their sum is differentiated.
+    """
 
     weights: Arrays
     inputs: Arrays

@@ -41,7 +41,7 @@ def check(
     bisect: bool = True,
     timeout: float = TIMEOUT,
 ) -> Report:
-    """Tell whether the difference between two layers, models or functions is all right, and why.
+    """Tell whether two layers, models or functions differ by rounding alone, and if not, where.
 
     Args:
         reference, candidate: subjects, each built in a process of its own.
@@ -51,11 +51,13 @@ def check(
         draws: how many cases, each with new weights and inputs. seed: of the first.
         values: weights are ``drawn`` at random, or ``kept`` as the reference's factory makes them.
         precisions: ``float64`` proves that both are the same mathematics; ``float32`` is judged by what the reference loses.
-        dropout: ``none`` evaluates; with ``same masks`` both train, and at each place that drops the same numbers go.
+        dropout: ``none`` evaluates; with ``same masks`` both train, and each dropout has the same mask on both sides.
         optimizer: such as ``adamw(1e-3)``: compare what each framework's own makes of the same gradients, in 1 and 10 steps.
         sensitivity: plant mistakes into this comparison, all of which must be noticed.
         bisect: look into the modules of what failed.
-        timeout: seconds that an answer may take.
+        timeout: seconds that an answer of a subject's process may take.
+    Returns: the report; its ``verdict`` is ``passed`` where every output and gradient is within its limit, and every planted
+    mistake that can matter was noticed.
     Raises: ConfigError, WeightMapError for what cannot be compared; WorkerError where a subject raises an error or ends.
     """
     if not isinstance(draws, int) or draws < 1:

@@ -42,12 +42,12 @@ def ids(*shape: Size, below: int) -> Input:
 
 
 def lengths(*shape: Size, up_to: Size, zeros: bool = False) -> Input:
-    """Return whole numbers from 1 (0 with ``zeros``) to ``up_to``, which one of them is, and of several one is not."""
+    """Return whole numbers from 1 (0 with ``zeros``) to ``up_to``; at least one is ``up_to``, and of several one is not."""
     return Input("lengths", shape, {"up_to": up_to, "zeros": zeros})
 
 
 def masks(*shape: Size, true: float = 0.7, empty_rows: bool = False) -> Input:
-    """Return booleans, of which this share is True; as a rule each row along the last axis has one."""
+    """Return booleans, of which the share ``true`` is True; without ``empty_rows`` each row of the last axis has one."""
     return Input("masks", shape, {"true": true, "empty_rows": empty_rows})
 
 

@@ -38,7 +38,7 @@ class _Draw(NamedTuple):
 
 
 class Judge:
-    """The reference's answers to one case, by which any number of the candidate's can be judged."""
+    """The reference's answers to one case, by which any number of the candidate's answers can be judged."""
 
     def __init__(self, session: Session, case: Case, draw: int = 0):
         self.session, self.case, self.number = session, case, draw
@@ -78,7 +78,7 @@ class Judge:
         return _Draw({kind: _errors(kind, parts(answer)[kind], exact[kind]) for kind in KINDS}, moved)
 
     def judge(self, answer: Answer, dtype: str, rule: str | None = None) -> list[Figure]:
-        """Judge the candidate's answer in a dtype, what is over its limit by little by more copies too.
+        """Judge the candidate's answer in a dtype; what is little over its limit is judged again by more copies.
 
         Args:
             rule: the dtype whose limits hold; default: the run's own.
@@ -141,7 +141,13 @@ def _errors(kind: str, got: Arrays, exact: Arrays) -> ByArray:
 
 
 def judge(session: Session, case: Case, draw: int = 0) -> list[Figure]:
-    """Compute a case by both sides in all precisions, and judge it."""
+    """Compute a case by both sides in all precisions, and judge it.
+
+    Args:
+        case: of ``session.draw``. draw: its number, which the figures keep.
+    Returns: for each array and dtype the figure, by norm or by the worst number, that takes most of its limit.
+    Raises: WorkerError where a subject raises an error or ends.
+    """
     answers = session.pool.submit(lambda: [session.by_candidate(case, dtype) for dtype in session.dtypes])
     by = Judge(session, case, draw)
     for dtype in session.dtypes:

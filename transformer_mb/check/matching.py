@@ -93,9 +93,9 @@ class Proposal:
         entries: by name of the reference; ``weights`` has them as ``check`` takes them.
         ambiguous: sets of names of the reference whose partners could as well change places.
         left: tensors of the reference without a partner; left_there: of the candidate.
-        suspected: names of the reference of which one, or what is computed with it, makes that module differ.
-        fillings: vectors of the reference without a partner, in whose place a number that does nothing is tried.
-        agreed: both sides answered the same with it; error: by how much they differed all the same, relatively.
+        suspected: names of the reference, one of which, or what is computed with it, makes that module differ.
+        fillings: vectors of the reference without a partner, for which a number without effect is tried.
+        agreed: both sides answered the same with the map; error: the relative difference of their answers.
         first: the first module of the reference that differed, if one did.
         tries: how many ways were tried.
     """

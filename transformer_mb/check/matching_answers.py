@@ -30,9 +30,10 @@ def match(
     seed: int = 0,
     timeout: float = TIMEOUT,
 ) -> Proposal:
-    """Propose the map of weights between two subjects, or say what is ambiguous; print it to paste it.
+    """Propose the map of weights between two subjects, or say what is ambiguous.
 
     Args: as of ``check``. seed: of the weights and inputs by which both sides are asked.
+    Returns: the proposal; printed, it is Python to paste.
     Raises: ConfigError for inputs without sizes; WorkerError where a subject raises an error or ends.
     """
     sizes = sizes or {}

@@ -12,7 +12,7 @@ from .references import found
 
 @dataclass(frozen=True)
 class Optimizer:
-    """An optimizer by its name, which each framework makes its own of, or by the user's factories.
+    """An optimizer by a name for which each framework has its own, or by the user's factories.
 
     Args:
         name: ``sgd``, ``adam``, ``adamw``; empty for factories. options: its numbers.
@@ -43,7 +43,7 @@ def sgd(learning_rate: float, momentum: float = 0.0) -> Optimizer:
 
 
 def adam(learning_rate: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8) -> Optimizer:
-    """Return Adam (Kingma & Ba 2015): where a framework puts epsilon is its own, and shows."""
+    """Return Adam (Kingma & Ba 2015); each framework adds epsilon in its own place, which the comparison shows."""
     return Optimizer("adam", {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon})
 
 

@@ -53,7 +53,7 @@ class Report:
         planted: the mistakes that were planted. steady: whether changes that cannot matter passed.
         tree: of a failed check, its modules: see ``bisection``. notes: what weakens the verdict or is worth knowing.
         failed_case: the first case that failed.
-        greetings: by role, what each process said of itself. seconds: that all of it took.
+        greetings: by role, what each process said of itself. seconds: the time that all of it took.
     """
 
     reference: str

@@ -66,7 +66,7 @@ class Session:
     Attributes:
         reference, candidate: the sides. map: their weights paired.
         dtypes: of the runs that are judged. truth: the dtype of what counts as exact: float64 where the reference offers it.
-        gradients: whether both can be differentiated and are asked to be.
+        gradients: whether gradients are compared: both sides can be differentiated, and the request asks for it.
         rules: by dtype of a run the one whose limits hold for the whole, once modules inside were found to compute in that.
         single: the names of these modules, in the order in which they were found.
     """
@@ -140,9 +140,10 @@ def opened(
     dropout: str = "none",
     timeout: float = TIMEOUT,
 ) -> Iterator[Session]:
-    """Give a session: both subjects built, each in a process of its own, which ends with the block.
+    """Open a session: both subjects are built, each in a process of its own, which ends with the ``with`` block.
 
     Args: see ``check``.
+    Yields: the session, whose ``draw(seed)`` gives cases for ``judge`` and ``bisect``.
     Raises: ConfigError, WeightMapError for what cannot be compared; WorkerError where a subject could not be built.
     """
     plan = Plan(weights, inputs, sizes or {}, gradients, values, tuple(precisions), dropout)

@@ -144,10 +144,12 @@ def shrink(
     draws: int = 3,
     **options: Any,
 ) -> Shrunk:
-    """Find a case that fails, and make it small.
+    """Find a case that fails in float64, and make it as small as it can be while it fails in the same module and way.
 
     Args: as of ``check``.
-    Raises: ConfigError where none of the draws fails in float64.
+    Returns: the small case; ``write`` puts it into a file for ``replay``.
+    Raises: ConfigError where none of the draws fails in float64, or hypothesis is missing; WorkerError where a subject raises
+    an error or ends.
     """
     require_hypothesis()
     with opened(reference, candidate, weights=weights, inputs=inputs, sizes=sizes, **options) as session:

@@ -29,10 +29,11 @@ class Answer:
     Args:
         outputs: by path in the nesting that it returned, ``output`` where that is one array.
         dtypes: of the outputs, as the framework names them.
-        input_gradients, weight_gradients: of the sum of outputs times cotangents; empty where none were asked for.
+        input_gradients, weight_gradients: of the sum of outputs times cotangents, each of the shape of its array; empty
+            where none were asked for.
         changed: inputs that the subject has written into. moved: weights that it has changed by computing.
-        dropped: the shape and the rate of each place that dropped, where masks were given.
-        overwritten: outputs of the call before, whose numbers are others now.
+        dropped: the shape and the rate of each dropout, where masks were given.
+        overwritten: outputs of the call before, whose numbers have changed since.
     """
 
     outputs: dict[str, np.ndarray]

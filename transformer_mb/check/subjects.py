@@ -186,7 +186,7 @@ def _named(kind: str) -> Any:
         return Subject(kind, factory, arguments, options)
 
     make.__name__ = make.__qualname__ = kind
-    make.__doc__ = f"Return a subject written in {kind}: the factory by name, and what it is called with."
+    make.__doc__ = f"Return a subject written in {kind}: the factory by name, and its arguments, which are plain values."
     return make
 
 
@@ -194,11 +194,14 @@ numpy, torch, flax, linen, keras, paddle, gluon = map(_named, ("numpy", "torch",
 
 
 def onnx(file: str | Path) -> Subject:
-    """Return a model in a file, which ONNX Runtime computes in the file's own formats."""
+    """Return a subject in an ONNX file, which ONNX Runtime computes in the file's own dtypes, without gradients."""
     return Subject("onnx", str(Path(file).resolve()))
 
 
 def function(name: str, of: str = "numpy", **options: Any) -> Subject:
-    """Return a plain function of arrays of a framework, with keywords bound to it; it has no weights."""
+    """Return a subject that is a function ``module:attribute`` of arrays of the framework ``of``, with keywords bound to it.
+
+    It has no weights.
+    """
     subject: Subject = _named(of)(name, **options)
     return replace(subject, settings={**subject.settings, "function": True})

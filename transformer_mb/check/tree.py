@@ -69,7 +69,7 @@ def _shown(one: Figure) -> str:
 
 @dataclass(frozen=True)
 class Tree:
-    """The modules of a failed check, in the order in which the reference's end; what is inside a module before it."""
+    """The modules of a failed check, in the order in which the reference's end: those inside a module come before it."""
 
     dtype: str
     nodes: tuple[Node, ...]

@@ -29,7 +29,8 @@ def average(folders: Any, out: str | PathLike[str], *, last: int | None = None, 
         out: a new folder; ``force`` replaces a checkpoint there.
         last: of one folder, the number of kept weights to take, those after the most steps.
     Returns: the files whose mean it is.
-    Raises: CheckpointError: a folder is damaged, or the first of them and another differ in what is no weight. ConfigError.
+    Raises: CheckpointError: a folder is damaged, or two of them differ in configuration or vocabularies. ConfigError: another
+    argument that cannot be.
     """
     paths = _paths(folders)
     target = Path(out)

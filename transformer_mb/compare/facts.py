@@ -46,7 +46,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Fact:
-    """A probe's result in one framework; ``value`` is None where the framework has no such built-in, for ``reason``.
+    """A probe's result in one framework; ``value`` is None where the framework has no such built-in, and ``reason`` says why.
 
     ``version`` ends with ``on DEVICE`` where that is no CPU: ``2.13.0 on cuda:0``.
     """

@@ -36,7 +36,7 @@ class Sampling:
         seed: the same seed, row number, backend, dtype and device give the same tokens, whatever else is in a batch.
     Of equally probable tokens those with the lowest ids are kept; ``suppress_ids`` are never drawn.
     Raises:
-        ConfigError: what cannot be.
+        ConfigError: naming the argument, what it must be and what was given.
     """
 
     temperature: float = 1.0

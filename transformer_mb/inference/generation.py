@@ -23,7 +23,7 @@ USUAL_STEPS = 100  # that follow a prompt at most
 
 
 class Generator:
-    """A decoder alone, with its vocabulary where there is one.
+    """A decoder-only model, with its vocabulary where there is one, that continues prompts.
 
     Args:
         vocabulary: for prompts that are text; None: prompts are ids alone.
@@ -79,9 +79,10 @@ class Generator:
         as_published: bool = False,
         first: int = 0,
     ) -> list[Any]:
-        """Continue each prompt: a text with a text, before which the model gets ``config.start_id`` or what the
-        vocabulary has before a text, and ids, which must be
-        as the model was trained, with ids.
+        """Continue each prompt: a text with text, ids with ids.
+
+        Before a text the model gets ``config.start_id``, or what the vocabulary has before a text. Ids must be as the model was
+        trained.
 
         Args:
             beam, length_penalty: as in ``Translator.translate``. sample: tokens are drawn instead.

@@ -35,7 +35,7 @@ class Translator(TextModel):
     def translate(
         self, lines: Any, beam: int = 1, length_penalty: float = LENGTH_PENALTY, **options: Unpack[LineOptions]
     ) -> Any:
-        """The translation of one text, or a list of one for each; an empty one stays empty, and unknown words are allowed.
+        """Translate one text, or each of several. An empty text stays empty, and unknown words are allowed.
 
         Args:
             beam: hypotheses of the beam search; 1 decodes greedily.
@@ -97,7 +97,7 @@ class Translator(TextModel):
         length_penalty: float = LENGTH_PENALTY,
         **options: Unpack[LineOptions],
     ) -> Any:
-        """The best translations of each text with their scores, the best first: that which ``translate`` gives.
+        """Return the best translations of each text with their scores. The first is the one that ``translate`` gives.
 
         Args:
             n_best: how many, at most ``beam``; None: all that the beam has. Fewer where the search found no more; an empty
@@ -124,7 +124,7 @@ class Translator(TextModel):
         return found[0] if isinstance(lines, str) else found
 
     def score(self, pairs: Iterable[tuple[str, str]], first: int = 1) -> list[PairScore]:
-        """The log-probability of each (source, target), as ``hypotheses`` has it of its own; see ``PairScore``.
+        """Return the log-probability, in nats, of each (source, target), as ``hypotheses`` gives it; see ``PairScore``.
 
         What is too long is cut, skipped or refused as ``too_long`` says, on both sides. ``first``: the number of the first
         pair, for errors.

@@ -12,17 +12,27 @@ Shape = int | Sequence[int]
 
 
 class SequenceMask(Protocol):
-    """A copy of X [B, S, ...] with ``value`` at steps >= valid_len [B] (D2L 9.7)."""
+    """A copy of X with ``value`` at the steps from ``valid_len`` on (D2L 9.7).
+
+    Args:
+        X: [B, S, ...]. valid_len: [B] int, from 0 to S.
+    Returns: the shape and dtype of X, which is left as it was.
+    Raises: ShapeError, naming the expected and the received shape; TokenError for lengths out of range.
+    """
 
     def __call__(self, X: Array, valid_len: Array, value: float = 0) -> Array: ...
 
 
 class MaskedSoftmax(Protocol):
-    """Softmax over the last axis of X [B, T, S] or [B, H, T, S], with weight only where attending is allowed.
+    """Softmax over the last axis of X, with weight only where attending is allowed.
 
-    ``valid_lens`` is None, [B] or [B, T]; ``mask`` is boolean, True = may attend, broadcastable to X; one of three
-    dimensions is [B, T, S]. They combine by AND. A row that may attend to nothing gets zeros (and its gradient is zero),
-    never NaN.
+    Args:
+        X: [B, T, S] or [B, H, T, S] float.
+        valid_lens: None, [B] or [B, T] int: how many leading keys each row may attend to.
+        mask: boolean, True = may attend, broadcastable to X; one of three dimensions is [B, T, S]. The two combine by AND.
+    Returns: the shape and dtype of X. A row that may attend to nothing gets zeros, with a gradient of zero, never NaN.
+    Raises: ShapeError, naming the expected and the received shape; DtypeError for an X that is no float or a mask that is not
+    boolean; TokenError for lengths out of range.
     """
 
     def __call__(self, X: Array, valid_lens: Array | None = None, mask: Array | None = None) -> Array: ...
@@ -32,13 +42,15 @@ class TransposeHeads(Protocol):
     """``transpose_qkv``: [B, T, D] -> [B, H, T, D/H]; ``transpose_output`` reverses it.
 
     D2L folds B and H into one axis; here they stay apart, so that masks broadcast over heads and fused kernels apply.
+
+    Returns: the dtype of X. Raises: ShapeError for another rank, or a D that num_heads does not divide.
     """
 
     def __call__(self, X: Array, num_heads: int) -> Array: ...
 
 
 class LayerNorm(Protocol):
-    """Normalization over the last ``len(norm_shape)`` axes of X ``[B, ..., *norm_shape]`` (Ba et al. 2016), as is asked for.
+    """Normalization over the last ``len(norm_shape)`` axes of X ``[B, ..., *norm_shape]`` float (Ba et al. 2016).
 
     Args:
         norm_shape: trailing sizes (an int or a sequence), as in PyTorch; never axes as in Keras.
@@ -46,7 +58,9 @@ class LayerNorm(Protocol):
         kind: ``layer_norm`` (biased variance), ``std_norm`` (unbiased standard deviation) or ``rms_norm`` (X over the
             root of its mean square, Zhang & Sennrich 2019: nothing is subtracted).
         affine: whether there are ``weight`` and ``bias``, each of shape ``norm_shape``; ``rms_norm`` has no ``bias``.
-    Raises: ShapeError when X does not end in ``norm_shape``; ConfigError for an unknown kind.
+    Returns: the shape and dtype of X.
+    Raises: ShapeError when X does not end in ``norm_shape``; DtypeError for an X that is no float; ConfigError for an unknown
+    kind.
     """
 
     def __init__(self, norm_shape: Shape, *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True): ...
@@ -54,11 +68,11 @@ class LayerNorm(Protocol):
 
 
 class AddNorm(Protocol):
-    """Residual connection, dropout and normalization around a sublayer, of X and Y ``[B, ..., *norm_shape]`` (D2L 10.7.3).
+    """Residual connection, dropout and normalization around a sublayer (D2L 10.7.3).
 
-    ``post``: the call gives ln(X + dropout(Y)) and the sublayer reads X itself. ``pre``: the call gives
-    X + dropout(Y) and the sublayer reads ln(X). ``sublayer_input`` gives what the sublayer reads, so that a block
-    is written once for both orders.
+    X is the sublayer's input and Y its output, both ``[B, ..., *norm_shape]`` float, as is what the call returns. ``post``: the
+    call gives ln(X + dropout(Y)) and the sublayer reads X itself. ``pre``: the call gives X + dropout(Y) and the sublayer reads
+    ln(X). ``sublayer_input`` gives what the sublayer reads, so that a block is written once for both orders.
 
     Raises: ShapeError when X and Y differ in shape; ConfigError for an unknown norm_position or norm_kind.
     """
@@ -80,10 +94,11 @@ class AddNorm(Protocol):
 class PositionWiseFFN(Protocol):
     """Position-wise feed-forward network (Vaswani et al. 2017, section 3.3): dense2(dropout(activation(dense1(X)))).
 
-    X [B, T, ffn_num_input] -> [B, T, ffn_num_outputs]. ``gated``: dense2(dropout(activation(dense1(X)) * dense3(X))), with
-    dense3 of dense1's shape (Shazeer 2020, "GLU Variants Improve Transformer": its W, V and W_2 are dense1, dense3, dense2).
+    X [B, T, ffn_num_input] float -> [B, T, ffn_num_outputs], the dtype of X. ``gated``: dense2(dropout(activation(dense1(X)) *
+    dense3(X))), with dense3 of dense1's shape (Shazeer 2020, "GLU Variants Improve Transformer": its W, V and W_2 are dense1,
+    dense3, dense2).
 
-    Raises: ShapeError for another rank or width; ConfigError for an unknown activation.
+    Raises: ShapeError for another rank or width; DtypeError for an X that is no float; ConfigError for an unknown activation.
     """
 
     def __init__(
@@ -114,7 +129,9 @@ class DotProductAttention(Protocol):
         bias: added to the scores before masks, broadcastable to them: [1, H, T, S] of relative positions.
         need_weights: keep the weights (before dropout) in ``attention_weights``, [B, H, T, S] (or [B, T, S]);
             else ``attention_weights`` is None and a fused kernel may be used.
-    Returns: the shape of queries. A fully masked row gives zeros.
+    Returns: the shape of queries, the last size being that of values, and their dtype. A fully masked row gives zeros.
+    Raises: ShapeError, naming the expected and the received shape; DtypeError for dtypes that differ or are no floats, and for
+    a mask that is not boolean; TokenError for lengths out of range.
     """
 
     attention_weights: Array | None
@@ -193,13 +210,14 @@ class MultiHeadAttention(Protocol):
 
 
 class PositionalEncoding(Protocol):
-    """dropout(X + P): sinusoids added to X [B, T, D], the first step being position ``offset`` (D2L 10.6.3).
+    """dropout(X + P): sinusoids added to X [B, T, D] float, the first step being position ``offset`` (D2L 10.6.3).
 
-    An ``offset`` for each row [B] may be below 0: steps before position 0 are padding, and what is added there is not said.
+    ``offset`` is one int, or an int [B] for each row, which may be below 0: steps before position 0 are padding, and what is
+    added to them is undefined. ``P`` is the table of sinusoids, [max_len, D].
 
-    ``P`` is their table [max_len, D].
-
-    Raises: TokenError when offset + T exceeds ``max_len``; ConfigError for an unknown layout.
+    Returns: the shape and dtype of X.
+    Raises: ShapeError for another rank or width; TokenError when offset + T exceeds ``max_len``; ConfigError for an unknown
+    layout.
     """
 
     def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved"): ...
@@ -209,17 +227,16 @@ class PositionalEncoding(Protocol):
 
 
 class MaskedSoftmaxCELoss(Protocol):
-    """Cross-entropy masked by valid length (D2L 9.7.3): pred [B, T, V], label [B, T], valid_len [B] -> [B].
+    """Cross-entropy in nats, masked by valid length (D2L 9.7.3).
 
-    Losses of bfloat16 and float16 come in float32, in which they are summed.
+    The call takes logits pred [B, T, V] float, label [B, T] int and valid_len [B] int. With p the softmax of pred and q =
+    (1 - label_smoothing) * onehot(label) + label_smoothing / V, a step's loss is -sum(q log p); steps >= valid_len count
+    nothing. normalization ``steps`` divides each sequence's sum by T (D2L); ``tokens`` divides by the batch's number of valid
+    tokens, so that the sum over the batch is the mean per token; a batch without any has the loss 0 and no gradient.
 
-    With p the softmax of pred and q = (1 - label_smoothing) * onehot(label) + label_smoothing / V, a step's loss is
-    -sum(q log p); steps >= valid_len count nothing. normalization ``steps`` divides each sequence's sum by T (D2L);
-    ``tokens`` divides by the batch's number of valid tokens, so that the sum over the batch is the mean per token; a
-    batch without any has the loss 0 and no gradient.
-
-    Returns: [B], the dtype of pred, but never less than float32: of logits in bfloat16 or float16 the loss is computed in it.
-    Raises: ConfigError for an unknown normalization.
+    Returns: [B], the dtype of pred; for logits in bfloat16 or float16 float32, in which the loss is then computed.
+    Raises: ConfigError for an unknown normalization; ShapeError, naming the expected and the received shape; TokenError for
+    labels and lengths out of range.
     """
 
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"): ...

@@ -10,11 +10,10 @@ from .layers import Array, Shape
 
 
 class EncoderBlock(Protocol):
-    """Self-attention, then the FFN, each inside AddNorm. X [B, T, D], valid_lens None, [B] or [B, T] -> [B, T, D].
+    """Self-attention, then the FFN, each inside AddNorm: X [B, T, D] float -> [B, T, D], the dtype of X.
 
-    ``mask``, ``need_weights`` and ``bias`` are MultiHeadAttention's.
-
-    ``layer_options.encoder_block_arguments(config)`` are all arguments of a configuration's blocks.
+    ``valid_lens``, ``mask``, ``need_weights`` and ``bias`` are those of MultiHeadAttention, and so are the errors.
+    ``layer_options.encoder_block_arguments(config)`` gives all arguments of a configuration's blocks.
     """
 
     def __init__(
@@ -49,7 +48,8 @@ class DecoderBlock(Protocol):
     enc_valid_lens, caches]``; ``caches[i]`` is None at the start of a sequence, afterwards this block's projected keys and
     values, so that a sequence may be fed whole or piece by piece with the same result. The state passed in is left as it was.
     Without ``enc_outputs`` (None), or with ``cross_attention=False``, the cross-attention sublayer is skipped.
-    ``bias`` [1, H, T, S] is added to the scores of self-attention.
+    ``bias`` [1, H, T, S] is added to the scores of self-attention. Raises: ShapeError for a state that is no such list, or of
+    another batch than X.
     """
 
     def __init__(
@@ -73,10 +73,13 @@ class DecoderBlock(Protocol):
 
 
 class TransformerEncoder(Protocol):
-    """Embeddings times sqrt(D) plus positions, then the blocks (D2L 10.7.4). X [B, S] int -> [B, S, D].
+    """Embeddings times sqrt(D) plus positions, then the blocks (D2L 10.7.4): X [B, S] int -> [B, S, D] float.
 
+    ``valid_lens`` None, [B] or [B, S] int counts the leading ids that are no padding; ``token_types`` is [B, S] int.
     ``attention_weights``: one [B, H, S, S] per block after a call with ``need_weights=True``, else None each.
-    ``layer_options.encoder_arguments(config)`` are all arguments of a configuration's encoder.
+    ``layer_options.encoder_arguments(config)`` gives all arguments of a configuration's encoder.
+    Raises: ShapeError for ids that are not [B, S]; TokenError for ids outside the table, or more steps than ``max_len``;
+    ConfigError for token types without a table of them.
     """
 
     def __init__(
@@ -117,7 +120,9 @@ class TransformerDecoder(Protocol):
     position 0 is the first step after them. The call: X [B, T] int -> (logits [B, T, V], state); the position of the first
     step is the number of steps that the state already holds, less the padding.
     ``attention_weights``: the lists of self-attention and cross-attention weights of the last call with
-    ``need_weights=True``. ``layer_options.decoder_arguments(config)`` are all arguments of a configuration's decoder.
+    ``need_weights=True``. ``layer_options.decoder_arguments(config)`` gives all arguments of a configuration's decoder.
+    Raises: ShapeError for ids that are not [B, T], or a state that is not of this decoder; TokenError for ids outside the
+    table, or more steps than ``max_len``.
     """
 
     def __init__(
@@ -153,7 +158,8 @@ class EncoderDecoder(Protocol):
 
     The call: ``(enc_X, dec_X, enc_valid_lens)`` -> (logits, state) as the decoder gives them, or the encoder's
     [B, S, D] when there is no decoder. ``pooler`` is BERT's tanh(dense(first position)). ``config`` is the
-    TransformerConfig of a model made by ``from_config``, whose weights are the framework's own until they are set.
+    TransformerConfig of a model made by ``from_config``, whose weights are the framework's own until they are set. Raises:
+    ShapeError for a missing input, ConfigError for one of a side that the model lacks, and the errors of both sides.
     """
 
     config: TransformerConfig

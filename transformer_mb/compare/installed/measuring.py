@@ -80,7 +80,7 @@ def versions(
     timeout: float = TIMEOUT,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Versions:
-    """The behaviors, a little speed figure and a choice of the parity matrix's cells for each column.
+    """Measure for each column its behaviors, the speed of a few operations, and some cells of the parity matrix.
 
     Args:
         columns: at least two of one framework, ``Column("torch@old", "/path/to/python"), Column("torch")``. The

@@ -43,7 +43,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Results of the same job in several columns over seeds.
+    """The results of one job in several columns (backends, in some version and on some device) over seeds.
 
     Attributes:
         job: what was trained (``TrainingJob.described``). native: whether with each framework's own parts.

@@ -38,7 +38,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Study:
-    """All that were measured, the largest effect first, and on what."""
+    """The effects that were measured, the largest first, and what they were measured with."""
 
     found: tuple[Found, ...]
     seeds: tuple[int, ...]
@@ -47,7 +47,7 @@ class Study:
     version: str
 
     def bites(self, one: Found) -> bool:
-        """Tell whether its interval lies beside the control's: it moves the loss more than rounding does."""
+        """Tell whether an effect's interval lies outside the control's: it moves the loss more than rounding does."""
         control = next(other.loss for other in self.found if other.swap.name == CONTROL)
         return one.loss.low > control.high or one.loss.high < control.low
 
@@ -73,7 +73,7 @@ def effects(
     steps: int = STEPS,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Study:
-    """Swap one default at a time and train: the same seeds on both sides.
+    """Train with one default at a time swapped for another framework's, and without: the same seeds on both sides.
 
     Args:
         seeds: how many, or which: of initial weights, data order and dropout.

@@ -28,7 +28,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingJob:
-    """Small enough for a dozen seeds on six backends, and long enough to learn most of the built-in corpus.
+    """A training small enough for a dozen seeds on six backends, and long enough to learn most of the built-in corpus.
 
     Model and recipe are the demo's, with two exceptions: dropout and label smoothing, which a comparison of frameworks must
     not leave out. Every batch has the same shape, so that a framework that compiles does so once.
