@@ -18,15 +18,16 @@ INTRODUCTION = """# Mistakes that the matrix must see
 the changed line, until one fails. Each mistake *raised* (an exception, which any call would have shown), was *killed* (a cell
 failed by its numbers), *survived* (all cells passed), or is *equivalent* (the changed program computes the same).
 
-- *Killed by numbers* is killed / (killed + survived): of the mistakes that no exception gives away, those whose numbers the
-  verdict told from right ones. It is what the cells and their limits are worth.
+- *Killed by numbers* is killed / (killed + survived): of the mistakes that raise no exception, the share that the cells and
+  their limits detected.
 - The *mutation score*, as it is usually counted, takes an exception for a kill:
   (raised + killed) / (raised + killed + survived).
 
-Behind each share, in percent, what the score of all mistakes is likely to be (Wilson's interval, 95 %).
+Behind each share stands, in percent, its 95 % interval for all such mistakes, of which these are a sample (Wilson's).
 
-What the first cells do not kill is judged by the others together with more such mistakes, one in each function; where a cell
-fails, each of them is judged by it alone. One mistake may so hide another, and the scores be too low, never too high.
+Mistakes that survive the first cells are judged by the other cells in groups, with one mistake per function; where a cell
+fails, it judges each mistake of the group by itself. One mistake may hide another in a group, so that the scores may be too low,
+never too high.
 """
 SHARED_FILES = """*Shared* are the files that all backends compute with. NumPy's cells judge them: the reference has code of
 its own for what they do.

@@ -11,8 +11,9 @@ from .words import by_probe, value_text
 
 HEAD = """# What frameworks do otherwise on a GPU
 
-Measured by `transformer-mb compare behaviours --device`, with two columns of each framework. [BEHAVIOURS.md](BEHAVIOURS.md) has
-the question behind each name. After an index out of range a process can do nothing more on the GPU.
+`transformer-mb compare behaviours --device` asked each framework the same questions on a processor and on a GPU;
+[BEHAVIOURS.md](BEHAVIOURS.md) has the question behind each name. After an index out of range a process can do nothing more on
+the GPU.
 """
 
 

@@ -165,19 +165,19 @@ def record(found: Sequence[Invariance]) -> list[dict[str, Any]]:
 
 PAGE = """# Is a sentence's translation the same whatever it is computed with?
 
-Not to the last bit: a framework multiplies matrices of another shape in another order, and rounds otherwise. The table counts
-sentences whose ids and log-probability are not, bit for bit, those that the same process gives each of them alone. A
-difference of the last digits changes a word only where two words are about as probable.
+Not to the last bit: a framework adds up the products of matrices of another shape in another order, and rounds differently.
+The table counts the sentences whose ids and log-probability differ, in any bit, from those that the same process gives for the
+sentence alone. A difference in the last digits changes a word only where two words are about equally probable.
 
-`transformer-mb compare invariance` measures it here: {sentences} sentences of 3 to {longest} tokens, a model of {layers} +
-{layers} layers of width {width} with drawn weights, greedy search of {steps} steps, one thread. *In pieces*: five lines in a
-call. *Padded*: alone, with as much padding again as it has tokens. The last column is what `translate --invariant` costs here,
-in time of the processor.
+`transformer-mb compare invariance` measured {sentences} sentences of 3 to {longest} tokens, with a model of {layers} +
+{layers} layers of width {width} with random weights, greedy search of {steps} steps, one thread. *In pieces*: five sentences
+in a call. *Padded*: alone, with as much padding again as it has tokens. The last column is the price of `translate --invariant`:
+its processor time, as a multiple of that of all sentences in one call.
 
 {table}
-`translate --invariant` translates one line at a time, so that a line's translation depends on that line, the model, the
-backend, its version, the processor and the number of threads alone, and not on the lines around it, nor on `--batch-size`. A
-test holds it for every backend. Where two threads differ from one, give the same `OMP_NUM_THREADS`.
+`translate --invariant` translates one line at a time, so that a line's translation depends only on that line, the model, the
+backend, its version, the processor and the number of threads, not on the other lines or on `--batch-size`. A test checks this
+for every backend. Where two threads differ from one, give the same `OMP_NUM_THREADS`.
 """
 
 

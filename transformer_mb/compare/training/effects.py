@@ -154,26 +154,27 @@ def study_of(content: Any) -> Study:
 
 HEAD = """# What a framework's other default does to a small model
 
-Measured by `transformer-mb compare effects`. Each line swaps one default for another framework's, with all else equal, and
+`transformer-mb compare effects` swaps one default for another framework's in each line, with all else equal, and
 trains D2L's model (two layers of width 32) on the built-in corpus: {steps} steps of {batch} pairs, Adam at 0.005 with all
 gradients clipped together to a norm of 1, {warmup} steps of warm-up and then linearly to zero; {seeds} seeds, each of initial
-weights, order and dropout at once. Backend {backend} {version}, float32. Where it is SGD's default, SGD trains: momentum 0.9 at
-0.2, or plain at the rates that are swapped and unclipped; lines on GELU, RMS norms and weight decay have these on both sides.
+weights, order and dropout at once. Backend {backend} {version}, float32. Defaults of SGD are
+measured with SGD: with momentum 0.9 at a rate of 0.2, or, where the rate is swapped, plain and unclipped. Lines on GELU, RMS
+norms and weight decay have these on both sides.
 
-**Loss moved** is the held-out loss ({shown} unseen pairs, nats per token) with the swapped default less the loss with the
-other one, paired by seed, in units of the seeds' standard deviation (that of the first one's losses): 1 is as much as another
-seed does. Beside it Student's 95 % interval of the mean; it takes the deviation as known, and each line stands alone:
-of twenty swaps without any effect, about one has an interval that leaves zero out. **Logits moved** is what the swap does to
-the logits of the trained weights, as a share of their root mean square, in float64: what comes of moving a trained model to a
-framework with the other default.
+**Loss moved** is the held-out loss ({shown} unseen pairs, nats per token) with the default *to* minus the loss with the
+default *from*, paired by seed, in units of the standard deviation over seeds (of the losses with *from*): 1 is as much as
+another seed changes. Beside it is Student's 95 % interval of the mean, which takes the deviation as known. Each line stands alone: of
+twenty swaps without any effect, about one has an interval that excludes zero. **Logits moved** is the change of the trained
+weights' logits when a trained model is moved to a framework with the other default, as a share of their root mean square, in
+float64.
 
-The line *{control}* begins with every weight one float32 higher. What moves the loss no more than that cannot be
-told from rounding; bold is what does, its interval lying beside the control's.
+The line *{control}* begins with every weight one float32 higher. A swap that moves the loss no more than that cannot
+be told from rounding; a figure is bold where its interval does not overlap the control's.
 
-A loss that sinks says nothing for a default: what helps this model in its first {steps} steps may harm another one later.
+A lower loss is no argument for a default: what helps this model in its first {steps} steps may harm another one later.
 
-This page is apart from [BEHAVIOURS.md](BEHAVIOURS.md), which says who has which default: that one is measured on the
-frameworks, this one on one model of ours, and holds for models like it. The names in the last column are its sections.
+[BEHAVIOURS.md](BEHAVIOURS.md) says which framework has which default; the last column names its sections. That page is measured
+on the frameworks. This page is measured on one small model, and holds for models like it.
 
 """
 COLUMNS = ("what is swapped", "loss moved", "95 % interval", "logits moved", "from", "to")
