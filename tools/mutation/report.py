@@ -26,8 +26,8 @@ failed by its numbers), *survived* (all cells passed), or is *equivalent* (the c
 Behind each share stands, in percent, its 95 % interval for all such mistakes, of which these are a sample (Wilson's).
 
 Mistakes that survive the first cells are judged by the other cells in groups, with one mistake per function; where a cell
-fails, it judges each mistake of the group by itself. One mistake may hide another in a group, so that the scores may be too low,
-never too high.
+fails, it judges each mistake of the group by itself. One mistake may hide another in a group, so that the scores may be too
+low, never too high.
 """
 SHARED_FILES = """*Shared* are the files that all backends compute with. NumPy's cells judge them: the reference has code of
 its own for what they do.

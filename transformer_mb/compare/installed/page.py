@@ -112,9 +112,9 @@ def summary(comparison: Versions) -> str:
 HEAD = f"""# What changed between versions
 
 `transformer-mb compare versions` asked several installed versions of one framework the probes of
-[BEHAVIOURS.md](BEHAVIOURS.md). It also timed D2L's model (float32, one thread, {BATCH} pairs of {STEPS} tokens, the median of
-{TIMES}; on a shared machine, so that only large ratios mean anything), and ran some cells of the parity matrix, which tell whether this
-package computes the same in all of them. What is the same in all columns is left out.
+[BEHAVIOURS.md](BEHAVIOURS.md). It also timed D2L's model (float32, one thread, {BATCH} pairs of {STEPS} tokens, the median
+of {TIMES}; on a shared machine, so that only large ratios mean anything), and ran some cells of the parity matrix, which
+tell whether this package computes the same in all of them. What is the same in all columns is left out.
 """
 
 
