@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from .sources import KEYWORDS_LEFT_OUT, Source, called
+from .sources import KEYWORDS_LEFT_OUT, Source, asks_the_device, called
 
 Node = ast.AST
 Text = str
@@ -124,7 +124,8 @@ def logic(source: Source, node: Node, parent: Node) -> Iterator[Edit]:
     if isinstance(node, ast.BoolOp):
         old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
         for first, second in zip(node.values, node.values[1:], strict=False):
-            yield from _between(source, first, second, f" {old} ", f" {new} ")
+            if not asks_the_device(first) and not asks_the_device(second):
+                yield from _between(source, first, second, f" {old} ", f" {new} ")
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
         old, new = ("&", "|") if isinstance(node.op, ast.BitAnd) else ("|", "&")
         yield from _between(source, node.left, node.right, old, new)
@@ -135,6 +136,8 @@ def logic(source: Source, node: Node, parent: Node) -> Iterator[Edit]:
 def condition(source: Source, node: Node, parent: Node) -> Iterator[Edit]:
     """The other branch taken."""
     if isinstance(node, ast.If | ast.IfExp | ast.While) and not isinstance(node.test, ast.Compare | ast.UnaryOp):
+        if asks_the_device(node.test):
+            return
         yield _whole(source, node.test, f"not ({source.text_of(node.test)})")
 
 
@@ -158,6 +161,8 @@ def dropped_term(source: Source, node: Node, parent: Node) -> Iterator[Edit]:
             yield _whole(source, node, f"({source.text_of(node.right)})")
     if isinstance(node, ast.BoolOp):
         for left_out in node.values:
+            if asks_the_device(left_out):
+                continue
             rest = [f"({source.text_of(value)})" for value in node.values if value is not left_out]
             yield _whole(source, node, f"({(' and ' if isinstance(node.op, ast.And) else ' or ').join(rest)})")
 

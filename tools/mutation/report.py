@@ -7,10 +7,10 @@ from typing import Any
 
 from .equivalent import EQUIVALENT
 from .results import EQUAL, SURVIVED, Record, records, score
-from .sources import ATTRIBUTES_LEFT_OUT, FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, NAMES_LEFT_OUT, SHARED
+from .sources import ATTRIBUTES_LEFT_OUT, CONDITIONS_LEFT_OUT, FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, NAMES_LEFT_OUT, SHARED
 from .survivors import SURVIVORS
 
-LEFT_OUT = (FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, ATTRIBUTES_LEFT_OUT, NAMES_LEFT_OUT)
+LEFT_OUT = (FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, ATTRIBUTES_LEFT_OUT, NAMES_LEFT_OUT, CONDITIONS_LEFT_OUT)
 HEAD = ("backend", "mistakes", "raised", "killed", "survived", "equivalent", "killed by numbers", "mutation score")
 INTRODUCTION = """# Mistakes that the matrix must see
 

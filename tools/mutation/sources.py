@@ -55,10 +55,15 @@ NAMES_LEFT_OUT = {
     "rngs": "JAX' own random numbers; tests/native/test_jax.py and transformer_mb/conformance/test_dropout.py hold them",
     "param_dtype": "its default alone: the dtype of a JAX layer where nobody says one; tests/native/test_jax.py holds it",
 }
+# What a condition asks of a tensor that all of the tests' tensors answer alike.
+CONDITIONS_LEFT_OUT = {
+    "device": "which branch is taken on another device; `make parity` on a GPU and tests/native/test_torch_on_gpu.py hold it",
+    "is_cuda": "which branch is taken on another device; `make parity` on a GPU and tests/native/test_torch_on_gpu.py hold it",
+}
 # Keyword arguments that change where or how fast something is computed.
 KEYWORDS_LEFT_OUT = ("device", "fused", "strict", "copy", "ctx", "place", "name", "rngs")
 # Calls that only refuse; what they are given matters to no cell, since cells make no errors.
-CHECKS = re.compile(r"_?(check|refuse)_\w+|floats|lengths|token_ids|attention_mask|refuse\w*")
+CHECKS = re.compile(r"_?(check|refuse)_\w+|features|floats|lengths|token_ids|attention_mask|refuse\w*")
 
 
 def folder(part: str) -> Path:
@@ -196,11 +201,18 @@ def _left_alone(node: ast.AST) -> bool:
             return True
     if isinstance(node, ast.BoolOp) and getattr(node.values[0], "id", "") in NAMES_LEFT_OUT:
         return True
+    if isinstance(node, ast.Compare) and asks_the_device(node):
+        return True
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant) or _left_alone(node.value)  # a docstring, or a check
     if isinstance(node, ast.keyword) and node.arg in KEYWORDS_LEFT_OUT:
         return True
     return CHECKS.fullmatch(called(node)) is not None or called(node) in FUNCTIONS_LEFT_OUT
+
+
+def asks_the_device(condition: ast.AST) -> bool:
+    """Tell whether a condition reads what all of the tests' tensors answer alike."""
+    return any(isinstance(node, ast.Attribute) and node.attr in CONDITIONS_LEFT_OUT for node in ast.walk(condition))
 
 
 def sources(part: str) -> list[Source]:

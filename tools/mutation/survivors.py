@@ -59,9 +59,6 @@ REASONS: dict[str, tuple[str, ...]] = {
     "cells have one trainer for all parameters; tests/native/test_numpy.py::test_some_of_the_parameters_that_an_optimizer_holds_can_be_anothers holds two": (
         "numpy/framework.py flatten: shared = buffer is not None and buffer.size == size and all(_buffer(p.value) is buffer for p in parameters) -> shared = ((buffer is not None) and (all(_buffer(p.value) is buffer for p in parameters)))",
     ),
-    "cells have one device; tests/native/test_torch_on_gpu.py::test_positions_follow_a_model_that_was_made_without_a_device has two": (
-        "torch/embedding.py RelativeBias._match: if self.buckets.device != X.device: -> if self.buckets.device == X.device:",
-    ),
     "on a processor sums are added in order; tests/native/test_torch_on_gpu.py::test_a_sum_that_ends_late_draws_the_last_token_that_was_kept holds what parallel ones do": (
         "torch/decoding.py drawn: place = torch.minimum(place, (weights > 0.0).sum(dim=-1) - 1) -> place = torch.minimum(place, (weights > 0.0).sum() - 1)",
     ),
