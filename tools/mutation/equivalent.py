@@ -20,6 +20,9 @@ REASONS: dict[str, tuple[str, ...]] = {
         "torch/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is not None and left_padding is None",
     ),
     "another of two ways that compute the same; which one is faster is all that differs": (
+        "torch/feed_forward.py PositionWiseFFN.forward: if torch.compiler.is_compiling() and self._joins_positions(): -> if torch.compiler.is_compiling() or self._joins_positions():",
+        "torch/attention.py DotProductAttention.forward: short = not compiled and keys.shape[-2] < SHORT_ROW and math.prod(scores_shape) > FEW_SCORES -> short = not compiled and keys.shape[-2] < SHORT_ROW and math.prod(scores_shape) < FEW_SCORES",
+        "torch/loss.py _CrossEntropy.backward: if torch.compiler.is_compiling(): # in one pass: what is scattered to would be written and read again -> if not (torch.compiler.is_compiling()): # in one pass: what is scattered to would be written and read again",
         "numpy/framework.py softmax_shift: if scores.min() >= -safe and scores.max() <= safe: -> if scores.min() >= -safe and scores.max() < safe:",
         "numpy/decoding.py module: GROUP = 16 # columns of a vocabulary of which a search for the best looks at the largest first -> GROUP = 15 # columns of a vocabulary of which a search for the best looks at the largest first",
         "jax/compiled.py split: if known is None or len(known[0]) != len(attributes) or not all(map(operator.is_, known[0], attributes)): -> if known is None or len(known[(-1)]) != len(attributes) or not all(map(operator.is_, known[0], attributes)):",
@@ -177,6 +180,9 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "of two dtypes either may be named first": (
         "torch/rotary.py RotaryEncoding._match: dtype = torch.promote_types(X.dtype, torch.float32) -> dtype = torch.promote_types(torch.float32, X.dtype)",
+    ),
+    "an operation that has a backward of its own is not differentiated within": (
+        "torch/loss.py _CrossEntropy.forward: log_probs = logits.log_softmax(-1) -> log_probs = detached(logits.log_softmax(-1))",
     ),
 }
 EQUIVALENT = {key: reason for reason, keys in REASONS.items() for key in keys}

@@ -70,8 +70,9 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
 
     Also the best hypothesis as a search gives it that tells scores (greedily of one hypothesis): its ``scored tokens``, and
     ``scores`` [B, 2], after the penalties and before. ``prefixes`` are forced, -1 after their end. With ``repeats`` what
-    ``_again`` gives too, and greedily ``tokens of fewer steps``. A ``mistake`` is a negative control: see
-    ``mistaken_searches``; one of a prefix is made here. A row that draws models by the hundred asks for ``tokens alone``.
+    ``_again`` gives too, and greedily ``tokens of fewer steps``. Attention weights that it leaves behind are told of, but where
+    a penalty of coverage asks for them. A ``mistake`` is a negative control: see ``mistaken_searches``; one of a prefix is made
+    here. A row that draws models by the hundred asks for ``tokens alone``.
     """
     native = model_of(backend, spec["config"], arrays)
     source, lens, steps = arrays["source"], arrays["source_valid_lens"], spec["max_steps"]
@@ -93,6 +94,8 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
         rows = [[*prefix, *row[len(prefix) :]] for prefix, row in zip(prefixes, rows, strict=True)]
     tokens = in_rows(rows, steps)
     answer = {"tokens": tokens, "scored tokens": in_rows(scored, steps)}
+    for side in () if spec["coverage_penalty"] else filter(None, (native.encoder, native.decoder)):
+        answer |= kept_unasked(side)
     answer["scores"] = np.array([[found.score, found.log_probability] for found in best])
     if spec["repeats"]:
         answer |= fewer | _again(search, steps, spec["repeats"]) if mistake is None else _as_once(tokens, spec["beam"] is None)
