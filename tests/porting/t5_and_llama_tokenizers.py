@@ -22,11 +22,14 @@ TIDY = {"clean_up_tokenization_spaces": True}  # which release 5 does not do to 
 OF_T5 = {"tokenizer_class": "T5Tokenizer", "extra_ids": 7}
 PLAIN = {"lstrip": False, "normalized": False, "rstrip": False, "single_word": False}
 ADDED = {"700": {"content": "[PAD]", **PLAIN, "special": True}}
+# As users add them to mark an answer in its text, and to part two texts.
+MARKS = {"607": {"content": "<hl>", **PLAIN, "special": True}, "608": {"content": "<sep>", **PLAIN, "special": False}}
 # By name: the files, tokenizer_config.json and config.json.
 FOLDERS = {
     "t5-old": ("spiece.model", OF_T5, {"model_type": "t5"}),
     "t5-unnamed-old": ("spiece.model", {"model_max_length": 512}, {"model_type": "t5"}),
     "t5-tidy-old": ("spiece.model", {**OF_T5, **TIDY}, {"model_type": "t5"}),
+    "t5-marked-old": ("spiece.model", {**OF_T5, "added_tokens_decoder": MARKS}, {"model_type": "t5"}),
     "mt5-old": ("spiece.model", {"tokenizer_class": "T5Tokenizer", "extra_ids": 0}, {"model_type": "mt5"}),
     "byt5-old": ("", {"tokenizer_class": "ByT5Tokenizer"}, {"model_type": "t5"}),
     "byt5-unnamed-old": ("", {"extra_ids": 9}, {"model_type": "t5", "tokenizer_class": "ByT5Tokenizer"}),
@@ -35,7 +38,7 @@ FOLDERS = {
     "llama-bare-old": ("tokenizer.model", {**OF_LLAMA, "add_prefix_space": False}, {"model_type": "llama"}),
     "llama-padded-old": (
         "tokenizer.model",
-        {**OF_LLAMA, **TIDY, "added_tokens_decoder": ADDED},
+        {**OF_LLAMA, **TIDY, "pad_token": "[PAD]", "added_tokens_decoder": ADDED},
         {"model_type": "llama"},
     ),
 }

@@ -9,8 +9,10 @@ import transformer_mb as tmb
 from elsewhere import elsewhere
 from porting.five_scripts import lines
 from porting.on_backend import sentences
+from porting.small_model import refused, spoil
 from porting.t5_and_llama_tokenizers import FOLDERS
 from transformer_mb.checkpoint.files import read_vocabulary, write_vocabularies
+from transformer_mb.errors import CheckpointError
 from transformer_mb.porting.families.tokenizer_files import read_words, write_words
 from transformer_mb.porting.model import PortedModel
 
@@ -19,6 +21,7 @@ ODD = [
     *("a <extra_id_0> b<extra_id_1>c.", "<extra_id_2>", "<extra_id_0><extra_id_1>  x", "<extra_id_77> <extra_id_x>", ""),
     *("<extra_id_007>", "<extra_id_0 >", "x<extra_id_3>\n<extra_id_4> y", "a\u0301<extra_id_0>\u0301", "  two  blanks "),
     *(" ", "\n\nnew\nlines\n", "\tx", " x", "a\u2581b \u2581", "\x01\x02\x00\x7f", "\u200e\u202d", "\ufffd\ufffe", "\ufeffx"),
+    *("the <hl>answer <hl> is <sep> here", "<sep><hl>"),
     "It 's n't , he 're ok ? Yes ! ' '",
 ]
 TEXTS = [*lines(), *ODD]
@@ -44,8 +47,9 @@ def config_of(name, rows):
     return tmb.TransformerConfig(source_vocab_size=rows, target_vocab_size=rows, pad_id=0, eos_id=1, decoder_start_id=0)
 
 
-def read(made, name):
-    words = read_words(made[0] / name, config_of(name, made[2][f"{name} count"]), {})
+def read(made, name, **settings):
+    settings = settings or ({"spelled_tokens": ["<hl>"]} if "marked" in name else {})
+    words = read_words(made[0] / name, config_of(name, made[2][f"{name} count"]), settings)
     assert words.problem == ""
     return words.target
 
@@ -107,6 +111,18 @@ def test_sentinels_are_numbered_and_read_as_published(made):
         assert "extra_id" not in words.decode(words.encode("a <extra_id_1> b"))
 
 
+def test_what_a_text_may_spell_is_said_and_named_in_the_settings(made):
+    """A word that was added is always found, as AutoTokenizer finds it; a special token where its name is asked for."""
+    for name in ("t5-marked", "t5-marked-old"):
+        words = read_words(made[0] / name, config_of(name, 609), {})
+        assert words.problem.startswith("A text may not spell <hl>, unless spelled_tokens in the settings (config) names them")
+        assert 607 not in words.source.encode("the <hl> is") and 608 in words.source.encode("the <sep> is")
+        assert 607 in read(made, name).encode("the <hl> is")
+        for wrong in ("</s>", "<nothing>"):
+            refused(f"without a role, got '{wrong}'", read, made, name, spelled_tokens=[wrong])
+    refused("spelled_tokens must be a list of names, got '<hl>'", read, made, "t5-marked", spelled_tokens="<hl>")
+
+
 def test_the_name_of_another_special_token_is_text(made):
     for name in ("byt5", "llama-old", "llama-3"):
         words, line = read(made, name), "a </s> <s> <pad> <unk> <|begin_of_text|>"
@@ -116,7 +132,7 @@ def test_the_name_of_another_special_token_is_text(made):
 
 def test_a_tokenizer_that_is_written_is_what_auto_tokenizer_reads(made, tmp_path):
     """Of a model that brought no files of its own."""
-    folders = {name: tmp_path / name for name in ("t5-tidy", "byt5", "llama", "llama-3")}
+    folders = {name: tmp_path / name for name in ("t5-tidy", "t5-marked", "byt5", "llama", "llama-3")}
     for name, folder in folders.items():
         folder.mkdir()
         config = config_of(name, made[2][f"{name} count"])
@@ -127,10 +143,27 @@ def test_a_tokenizer_that_is_written_is_what_auto_tokenizer_reads(made, tmp_path
         assert sentences(arrays[name]) == made[1][name] and facts[name] == made[2][name]
 
 
-@pytest.mark.parametrize("name", ["t5-tidy-old", "t5", "byt5-unnamed-old", "llama-bare-old", "llama-3"])
+@pytest.mark.parametrize("name", ["t5-tidy-old", "t5", "t5-marked-old", "byt5-unnamed-old", "llama-bare-old", "llama-3"])
 def test_a_checkpoint_keeps_what_makes_text(name, made, tmp_path):
     words = read(made, name)
     write_vocabularies(tmp_path, source=words)
     again = read_vocabulary(tmp_path / "source_vocabulary.json")
     assert again == words and ids_of(again) == ids_of(words)
     assert [again.decode(row) for row in rows_of(made, name)] == [words.decode(row) for row in rows_of(made, name)]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("spelled", "<hl>", "spelled must be a list of tokens, got '<hl>'"),
+        ("silent", [5], r"silent must be a list of tokens, got \[5\]"),
+        ("spelled", ["</s>"], "without a role, got '</s>'"),
+        ("silent", ["<nothing>"], "without a role, got '<nothing>'"),
+        ("loud", True, "got .*'loud'"),
+    ],
+)
+def test_a_checkpoint_that_says_something_else_of_its_tokens_is_refused(field, value, words, made, tmp_path):
+    write_vocabularies(tmp_path, source=read(made, "t5-marked-old"))
+    spoil(tmp_path / "source_vocabulary.json", **{field: value})
+    with pytest.raises(CheckpointError, match=words):
+        read_vocabulary(tmp_path / "source_vocabulary.json")

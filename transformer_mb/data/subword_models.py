@@ -60,9 +60,8 @@ def read_tokenizers(
 ) -> SubwordModel:
     """A tokenizer.json of Hugging Face ``tokenizers``. Raises DataError.
 
-    Of special tokens only sentinels are recognized inside a text; tokens for padding and for what is unknown are added where
-    they are missing (``wanted``: only if they are of these), and dropout is off. ``roles``: the ids of the roles where
-    something else says them.
+    Special tokens are not recognized inside a text; tokens for padding and for what is unknown are added where they are missing
+    (``wanted``: only if they are of these), and dropout is off. ``roles``: the ids of the roles where something else says them.
     """
     tokenizers = library("tokenizers")
     try:
@@ -93,22 +92,22 @@ def read_tokenizers(
         return " ".join(pieces) if decoder is None else decoder.decode(list(pieces))
 
     silent = frozenset(token.content for token in tokenizer.get_added_tokens_decoder().values() if token.special)
-    return SubwordModel(tuple(entries), special, _at_sentinels(split, entries), join, content, silent)
+    return SubwordModel(tuple(entries), special, split, join, content, silent)
 
 
-def _at_sentinels(split: Callable[[str], list[str]], entries: Iterable[str]) -> Callable[[str], list[str]]:
-    """Split what stands between the sentinels of a text, which are pieces themselves where they are entries."""
-    sentinels = frozenset(entry for entry in entries if SENTINEL.fullmatch(entry))
+def between(names: Iterable[str], split: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+    """Split what stands between these names in a text, each of which is a piece by itself; of two the longer one."""
+    listed = sorted(names, key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, listed)))
 
-    def between(text: str) -> list[str]:
-        pieces, start = [], 0
-        for match in SENTINEL.finditer(text):
-            if match[0] in sentinels:
-                pieces += [*split(text[start : match.start()]), match[0]]
-                start = match.end()
-        return [*pieces, *split(text[start:])]
+    def pieces(text: str) -> list[str]:
+        found, start = [], 0
+        for match in pattern.finditer(text):
+            found += [*split(text[start : match.start()]), match[0]]
+            start = match.end()
+        return [*found, *split(text[start:])]
 
-    return between if sentinels else split
+    return pieces if listed else split
 
 
 def _first(role: str, names: tuple[str, ...], entries: list[str]) -> int:
@@ -161,4 +160,4 @@ def read_sentencepiece(content: bytes, entries: tuple[str, ...] | None = None) -
         return text if outer_spaces else text.strip()  # a model that drops them where it reads has none to write
 
     listed = tuple(own) if entries is None else entries
-    return SubwordModel(listed, roles, _at_sentinels(split, silent), join, content, silent)
+    return SubwordModel(listed, roles, split, join, content, silent)

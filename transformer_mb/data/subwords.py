@@ -12,9 +12,9 @@ from typing import Any
 from ..errors import DataError
 from ..files.regular import LARGEST, read_regular_file
 from .padding import Frame
-from .subword_models import read_sentencepiece, read_tokenizers
+from .subword_models import SENTINEL, between, read_sentencepiece, read_tokenizers
 from .text import TextPipeline
-from .vocabulary import FRAME, TIDY, Vocabulary, read_fields
+from .vocabulary import FRAME, SILENT, SPELLED, TIDY, Vocabulary, read_fields
 
 # How a tokenizer's file ends by the kind of it; the first ending is the one that we write.
 SUFFIXES = {"tokenizers": (".json",), "sentencepiece": (".model", ".spm")}
@@ -42,6 +42,10 @@ class SubwordVocabulary(Vocabulary):
         entries: tokens by id; None: as the tokenizer numbers them. Only those of ``sentencepiece`` may be others.
         special: as in Vocabulary; None: by their usual names, such as <pad> and </s>. frame: as in Vocabulary.
         tidy: decoded texts lose the spaces before punctuation and English contractions (``TIDIED``).
+        spelled: tokens, beside sentinels, whose name inside a text is that token. silent: those that decoded texts leave out,
+            beside what a tokenizer.json calls special.
+    Attributes:
+        unspelled: special tokens without a role that no text spells.
     Raises:
         DataError: naming what is wrong, or the package that is not installed.
     """
@@ -54,10 +58,13 @@ class SubwordVocabulary(Vocabulary):
         special: Mapping[str, int] | None = None,
         frame: Frame | None = None,
         tidy: bool = False,
+        spelled: Sequence[str] = (),
+        silent: Sequence[str] = (),
     ):
         if kind not in SUFFIXES:
             raise DataError(f"The kind of a tokenizer must be one of {', '.join(SUFFIXES)}, got {kind!r}.")
-        self.kind, self.tidy, content = kind, tidy, bytes(content)
+        self.kind, self.tidy, self.spelled, self.silent = kind, tidy, tuple(spelled), tuple(silent)
+        content = bytes(content)
         if kind == "sentencepiece":
             model = read_sentencepiece(content, None if entries is None else tuple(entries))
         else:
@@ -65,9 +72,16 @@ class SubwordVocabulary(Vocabulary):
         self.content = model.content
         if entries is not None and tuple(entries) != model.entries:
             raise DataError("The tokens of a vocabulary must be those of its tokenizer, got others.")
-        pipeline = TextPipeline(kind, f"subwords of {kind}", model.split, model.join)
+        sentinels = [entry for entry in model.entries if SENTINEL.fullmatch(entry)]
+        split = between([*sentinels, *self.spelled], model.split)
+        pipeline = TextPipeline(kind, f"subwords of {kind}", split, model.join)
         super().__init__(model.entries, pipeline, model.special if special is None else special, frame)
-        self._silent = {*self.special.values(), *self.opening, *self.closing, *self.ids(model.silent)}
+        if wrong := [name for name in (*self.spelled, *self.silent) if name not in self._id_in_text]:
+            what = "What a text spells or leaves out"
+            raise DataError(f"{what} must be tokens of the vocabulary without a role, got {wrong[0]!r:.60}.")
+        roles = {*self.special.values(), *self.opening, *self.closing}
+        self._silent = {*roles, *self.ids([*model.silent, *self.silent])}
+        self.unspelled = tuple(self.tokens(sorted(self._silent - roles - {*self.ids([*sentinels, *self.spelled])})))
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> SubwordVocabulary:
@@ -127,8 +141,9 @@ class SubwordVocabulary(Vocabulary):
         return text
 
     def _fields(self) -> dict[str, Any]:
-        tidy = {TIDY: True} if self.tidy else {}
-        return {**super()._fields(), "tokenizer": hashlib.sha256(self.content).hexdigest(), **tidy}
+        more: dict[str, Any] = {TIDY: self.tidy, SPELLED: list(self.spelled), SILENT: list(self.silent)}
+        own = {name: value for name, value in more.items() if value}
+        return {**super()._fields(), "tokenizer": hashlib.sha256(self.content).hexdigest(), **own}
 
 
 def vocabulary_of(text: str, read: Callable[[str], bytes]) -> Vocabulary:
@@ -142,7 +157,12 @@ def vocabulary_of(text: str, read: Callable[[str], bytes]) -> Vocabulary:
     fields, content = read_fields(text, "tokenizer"), read(SUFFIXES[kind][0])
     if (found := hashlib.sha256(content).hexdigest()) != fields["tokenizer"]:
         raise DataError(f"Its tokenizer must be the file with the SHA-256 {fields['tokenizer']:.64}, got one with {found}.")
-    return SubwordVocabulary(kind, content, fields["tokens"], fields["special"], fields.get(FRAME), fields.get(TIDY) is True)
+    lists = {name: fields.get(name, []) for name in (SPELLED, SILENT)}
+    for name, tokens in lists.items():
+        if not isinstance(tokens, list) or not all(isinstance(one, str) and one for one in tokens):
+            raise DataError(f"The vocabulary's {name} must be a list of tokens, got {tokens!r:.60}.")
+    more = {"tidy": fields.get(TIDY) is True, **lists}
+    return SubwordVocabulary(kind, content, fields["tokens"], fields["special"], fields.get(FRAME), **more)
 
 
 def read_tokenizers_of(path: str | PathLike[str]) -> tuple[SubwordVocabulary, SubwordVocabulary]:

@@ -16,7 +16,7 @@ SPECIAL_TOKENS = {"unk": "<unk>", "pad": "<pad>", "bos": "<bos>", "eos": "<eos>"
 SPECIAL_IDS = {role: number for number, role in enumerate(SPECIAL_TOKENS)}
 FIELDS: dict[str, type] = {"tokens": list, "pipeline": str, "special": dict}
 FRAME = "frame"  # a field that is there where a text has other ids around it than eos after it
-TIDY = "tidy"  # a field of subwords that is there where decoded texts are tidied
+TIDY, SPELLED, SILENT = "tidy", "spelled", "silent"  # fields of subwords that are there where they say something
 
 
 class Vocabulary:
@@ -171,7 +171,7 @@ def read_fields(text: str, *more: str) -> dict[str, Any]:
         fields = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"The vocabulary is not JSON: {error}.") from None
-    names, optional = (*FIELDS, *more), {FRAME, TIDY} if more else {FRAME}
+    names, optional = (*FIELDS, *more), {FRAME, TIDY, SPELLED, SILENT} if more else {FRAME}
     if not isinstance(fields, dict) or set(fields) - optional != set(names):
         got = ", ".join(map(repr, fields)) if isinstance(fields, dict) else type(fields).__name__
         got = got if len(got) <= LONGEST_GOT else f"{got[:LONGEST_GOT]}... ({len(fields):,} fields)"

@@ -45,6 +45,8 @@ EXTRA = {
     "done here",
     "source_language": "the code of the source's language, of mBART, NLLB and M2M100: `en_XX`",
     "target_language": "likewise of the target",
+    "spelled_tokens": "special tokens of a transformers folder that your texts hold, such as `<sep>`: other names of special "
+    "tokens are text",
 }
 DECODING = ("suppress_ids", "compat_decode")  # what a source records of these may be changed
 OF_FEW = ("ffn_gated", "head_size", "attention_scale", "output_scale")  # switches that most families and libraries do not have

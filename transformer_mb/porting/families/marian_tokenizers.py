@@ -152,6 +152,7 @@ def framing(vocabulary: SubwordVocabulary) -> bytes:
 def write_tokenizer_config(folder: Path, vocabulary: SubwordVocabulary, model: PortedModel, fields: dict[str, Any]) -> None:
     """Write tokenizer_config.json: these fields, the names of the roles and the longest text."""
     named = {f"{role}_token": vocabulary.entries[vocabulary.special[role]] for role in vocabulary.special}
-    whole = any(SENTINEL.fullmatch(entry) for entry in vocabulary.entries)  # it alone has them split, or no special token
+    # It alone has all special tokens split, or none.
+    whole = bool(vocabulary.spelled) or any(SENTINEL.fullmatch(entry) for entry in vocabulary.entries)
     more = {"model_max_length": model.config.max_len, "split_special_tokens": not whole}
     write_object(folder / TOKENIZER_CONFIG, {**fields, **named, **more, "clean_up_tokenization_spaces": vocabulary.tidy})

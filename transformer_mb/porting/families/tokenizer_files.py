@@ -22,6 +22,7 @@ from ...extras import install_command
 from ...files.regular import LARGEST, read_regular_file
 from ..model import PortedModel
 from ..safety.port_errors import port_errors, system_errors
+from ..settings import names_of
 from .added_tokens import read_added
 from .hugging_face import CONFIG, MOST_ROWS, NO_TOKEN, read_object
 from .marian_tokenizers import framing, with_rows, write_tokenizer_config
@@ -29,6 +30,7 @@ from .slow_tokenizers import SlowFiles, slow_tokenizer
 
 TOKENIZER, TOKENIZER_CONFIG, SPECIAL_MAP = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
 LANGUAGES = {"source": "source_language", "target": "target_language"}  # settings
+SPELLED, FEW = "spelled_tokens", 3  # a setting; names that a note lists
 SAID = {"source": "src_lang", "target": "tgt_lang"}  # in tokenizer_config.json
 USUAL_NAMES = {
     **{"unk": "<unk>", "cls": "[CLS]", "sep": "[SEP]", "bos": "<s>", "eos": "</s>"},
@@ -54,10 +56,11 @@ FRAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "Llama": (("bos",), ()),
 }
 OF_LANGUAGES = tuple(name for name, (before, after) in FRAMES.items() if LANGUAGE in (*before, *after))
+QUIET = (*OF_LANGUAGES, "Pegasus")  # whose special tokens are codes, which settings name, and those of its pretraining
 
 
 class Words(NamedTuple):
-    """The vocabularies of the sides that a model has; ``problem``: why there is none, one sentence, or ""."""
+    """The vocabularies of the sides that a model has; ``problem``: one sentence why there is none, what it lacks, or ""."""
 
     source: Vocabulary | None
     target: Vocabulary | None
@@ -79,7 +82,7 @@ def read_words(folder: Path, config: TransformerConfig, settings: Mapping[str, A
             made = {side: files.vocabulary(side, rows.copy().pop(), config, settings) for side in sides}
     except _Absent as absent:
         return Words(None, None, str(absent))
-    return Words(made.get("source"), made.get("target"), "")
+    return Words(made.get("source"), made.get("target"), files.unspelled(next(iter(made.values()))))
 
 
 def write_words(folder: Path, model: PortedModel) -> None:
@@ -108,6 +111,8 @@ class TokenizerFiles:
         named = str(self.fields.get("tokenizer_class") or config.get("tokenizer_class") or "")
         usual = USUAL_CLASSES.get(str(config.get("model_type")), "")
         self.kind = named.removesuffix("Fast").removesuffix("Tokenizer") or usual
+        roles = [self._name(role) for role in USUAL_NAMES if f"{role}_token" in self.fields]
+        self.added = read_added(folder, self.fields, roles)
 
     def vocabulary(self, side: str, rows: int, config: TransformerConfig, settings: Mapping[str, Any]) -> SubwordVocabulary:
         kind, content, own = self._tokens()
@@ -125,15 +130,36 @@ class TokenizerFiles:
             special |= {"bos": config.start_id, "eos": config.eos_id}
         else:  # of an encoder alone no configuration says them
             special |= {"bos": opening[0] if opening else config.pad_id, "eos": closing[-1] if closing else config.pad_id}
-        return SubwordVocabulary(kind, plain.content, entries, special, frame, self._is_tidied(kind, content))
+        more = self._outside(numbers, {*special.values(), *opening, *closing}) if kind == "sentencepiece" else ([], [])
+        spelled = list(dict.fromkeys((*names_of(settings, SPELLED), *more[0])))
+        return SubwordVocabulary(
+            kind, plain.content, entries, special, frame, self._is_tidied(kind, content), spelled, silent=more[1]
+        )
+
+    def _outside(self, numbers: Mapping[str, int], roles: set[int]) -> tuple[list[str], list[str]]:
+        """Return added tokens that a SentencePiece model does not have: words, and special ones without a role."""
+        tokens = [token for token in self.added.tokens.values() if numbers.get(token, -1) not in {-1, *roles}]
+        special = [token for token in tokens if token in self.added.special]
+        return [token for token in tokens if token not in special], special
+
+    def unspelled(self, vocabulary: SubwordVocabulary) -> str:
+        """Say which special tokens AutoTokenizer would find in a text and we do not, or ""."""
+        usual = {self._name(role) for role in USUAL_NAMES}
+        names = [one for one in vocabulary.unspelled if one not in usual and not one.startswith(NO_TOKEN.partition("{")[0])]
+        if not names or self.kind in QUIET:
+            return ""
+        more = f" and {len(names) - FEW:,} more" if len(names) > FEW else ""
+        listed = ", ".join(f"{one:.40}" for one in names[:FEW])
+        return (
+            f"A text may not spell {listed}{more}, unless {SPELLED} in the settings (config) names them: there they are text."
+        )
 
     def _tokens(self) -> tuple[str, bytes, list[str]]:
         """Read the kind of a SubwordVocabulary, its content, and its tokens by number."""
         if (self.folder / TOKENIZER).is_file():
             content = bytes(read_regular_file(self.folder / TOKENIZER, LARGEST["vocabulary"]))
             return "tokenizers", content, listed_tokens(content)
-        roles = [self._name(role) for role in USUAL_NAMES if f"{role}_token" in self.fields]
-        slow = slow_tokenizer(SlowFiles(self.folder, self.kind, self.fields, read_added(self.folder, self.fields, roles)))
+        slow = slow_tokenizer(SlowFiles(self.folder, self.kind, self.fields, self.added))
         if slow is None:
             raise _Absent(f"There is no {TOKENIZER} and no other tokenizer that can be read here: the vocabulary was left out.")
         return slow
