@@ -151,22 +151,24 @@ class Backend(OfferedLayers, Searches, ABC):
         """
 
     @abstractmethod
-    def run_encoder(
-        self, model: Any, source: np.ndarray, valid_lens: np.ndarray, token_types: np.ndarray | None
-    ) -> np.ndarray: ...
+    def run_encoder(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, token_types: np.ndarray | None) -> np.ndarray:
+        """Compute what ``encode`` returns, [B, S, D], from inputs that are checked."""
 
     @abstractmethod
     def run_logits(
         self, model: Any, source: np.ndarray | None, target: np.ndarray, valid_lens: np.ndarray | None
-    ) -> np.ndarray: ...
+    ) -> np.ndarray:
+        """Compute what ``logits`` returns, [B, T, V], from inputs that are checked."""
 
     @abstractmethod
-    def run_losses(self, model: Any, batch: Batch) -> np.ndarray: ...
+    def run_losses(self, model: Any, batch: Batch) -> np.ndarray:
+        """Compute what ``losses`` returns, [B] float64, from a batch that is checked."""
 
     @abstractmethod
     def run_attention(
         self, model: Any, source: np.ndarray | None, target: np.ndarray, valid_lens: np.ndarray | None
-    ) -> dict[str, list[np.ndarray]]: ...
+    ) -> dict[str, list[np.ndarray]]:
+        """Compute what ``attention`` returns, from inputs that are checked."""
 
     @abstractmethod
     def run_loss_and_gradients(

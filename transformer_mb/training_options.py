@@ -64,7 +64,7 @@ class ModelOptions(TypedDict, total=False):
     output_bias: Annotated[bool, "a bias in the output projection"]
     output_scale: Annotated[bool, "divide what the output projection reads by the root of num_hiddens"]
     token_types: Annotated[int, "rows of the encoder's token-type table, 0 for none"]
-    pooler: Annotated[bool, "for encoders alone"]
+    pooler: Annotated[bool, "BERT's tanh layer over the first position; for encoders alone"]
     dropout: Annotated[float, "rate on sublayer outputs, from 0 to below 1"]
     attention_dropout: Annotated[float | None, "rate on attention weights; left out: as dropout"]
     embedding_dropout: Annotated[float | None, "rate on embeddings with positions; left out: as dropout"]

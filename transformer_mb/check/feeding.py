@@ -62,12 +62,12 @@ class Fed:
 
     @cached_property
     def nudged(self) -> tuple[Own, Own]:
-        """The results of both sides, the reference first, from numbers that are all off by a little."""
+        """The results of both sides, the reference first, from numbers that are moved by NUDGE, relatively."""
         return self._off_by(NUDGE)
 
     @cached_property
     def nudged_back(self) -> tuple[Own, Own]:
-        """The same from numbers that are off by as much the other way."""
+        """The results of both sides, the reference first, from numbers that are moved by -NUDGE, relatively."""
         return self._off_by(-NUDGE)
 
     def _off_by(self, nudge: float) -> tuple[Own, Own]:

@@ -39,7 +39,7 @@ class Searches(ABC):
 
     @abstractmethod
     def run_sample(self, model: Any, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> np.ndarray:
-        """The same, drawn; a row's draws depend on its ``inputs.seeds`` and the number of the step alone."""
+        """Drawn ids [B, steps]; a row's draws depend only on its ``inputs.seeds`` and the number of the step."""
 
     @abstractmethod
     def start_beam(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False) -> BeamSession:

@@ -25,11 +25,11 @@ class BeamSession(Protocol):
         ...
 
     def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
-        """The same step with all of its answer: [rows, V], -inf where a token is suppressed."""
+        """Take the step of ``step``; returns all log-probabilities, [rows, V], -inf where a token is suppressed."""
         ...
 
     def logits(self, tokens: np.ndarray) -> np.ndarray:
-        """The same step before any token is suppressed: [rows, V], in at least float32."""
+        """Take the step of ``step``; returns the logits before any token is suppressed, [rows, V], in at least float32."""
         ...
 
     def reorder(self, rows: np.ndarray) -> None:

@@ -32,7 +32,7 @@ MAY_GROW = ("epochs", "max_steps", "early_stopping")
 
 
 def id_of(settings: Settings) -> str:
-    """The same for the same command line, but for how long it trains; other trainings have others."""
+    """Return an id that is the same for the same command line, however long it trains, and another for other trainings."""
     training = {name: value for name, value in settings.training.items() if name not in MAY_GROW}
     place = str(Path(str(settings.run.get("out"))).resolve())
     told = [settings.model, training, settings.data, settings.run.get("preset"), settings.run.get("init_from"), place]
@@ -40,7 +40,7 @@ def id_of(settings: Settings) -> str:
 
 
 def id_in(trainer: Mapping[str, Any]) -> str | None:
-    """The one that trainer.json holds; older ones hold none."""
+    """Return the id that trainer.json holds; older ones hold none."""
     found = (trainer.get("data") or {}).get("id")
     return found if isinstance(found, str) and re.fullmatch("[0-9a-f]{16}", found) else None
 

@@ -44,13 +44,13 @@ class DecodingOptions:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any], places: Mapping[str, str] | None = None) -> DecodingOptions:
-        """``places`` says of other options where they belong."""
+        """Make the options of a file's [decoding]; ``places`` names the tables where other options belong."""
         check_names("field(s) of [decoding]", given, (field.name for field in dataclasses.fields(cls)), places)
         values: dict[str, Any] = {name: None if value == 0 and name in NONE_AS_ZERO else value for name, value in given.items()}
         return cls(**values)
 
     def translator(self, like: Translator) -> Translator:
-        """The same model and vocabularies, decoding so."""
+        """Return a translator of the same model and vocabularies that decodes by these options."""
         vocabularies = like.source_vocabulary, like.target_vocabulary
         return Translator(like.backend, like.model, *vocabularies, max_steps=self.max_steps, too_long=self.too_long)
 
