@@ -47,8 +47,12 @@ def config_of(name, rows):
     return tmb.TransformerConfig(source_vocab_size=rows, target_vocab_size=rows, pad_id=0, eos_id=1, decoder_start_id=0)
 
 
+def settings_of(name):
+    return {"spelled_tokens": ["<hl>"]} if "marked" in name else {}
+
+
 def read(made, name, **settings):
-    settings = settings or ({"spelled_tokens": ["<hl>"]} if "marked" in name else {})
+    settings = settings or settings_of(name)
     words = read_words(made[0] / name, config_of(name, made[2][f"{name} count"]), settings)
     assert words.problem == ""
     return words.target
