@@ -56,7 +56,7 @@ ROOMS = {
     "tests/meta": (1_834, 26),
     "tests/native": (4_796, 36),
     "tests/parity": (5_230, 61),
-    "tests/porting": (11_175, 81),
+    "tests/porting": (11_181, 81),
     "tests/pytest_plugin": (193, 2),
     "tests/reference": (683, 5),
     "tests/reports": (598, 5),
