@@ -26,9 +26,7 @@ SHARD_LINES = 10_000  # minutes of work: loading a model takes little of it, and
 class Corpora:
     """The options of corpora."""
 
-    data: Annotated[list[Path] | None, option("--data", "Translate these files (give it for each) in shards, into --out.")] = (
-        None
-    )
+    data: Annotated[list[Path] | None, option("--data", "Translate a file, or several, in shards, into --out.")] = None
     out: Annotated[Path | None, option("--out", "A folder for --data, a file per shard; none is done again.")] = None
     shard_lines: Annotated[int, option("--shard-lines", "Lines of a shard of --data.", min=1)] = SHARD_LINES
     shard: Annotated[

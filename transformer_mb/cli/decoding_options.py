@@ -33,7 +33,7 @@ TooLong = Annotated[
     str,
     option("--too-long", "Of a line with more tokens than the model takes: cut or skip it, or stop.", metavar="cut|skip|stop"),
 ]
-MaxSteps = Annotated[int | None, option("--max-steps", "Longest translation, to max_len; else twice the source and 10.", min=1)]
+MaxSteps = Annotated[int | None, option("--max-steps", "Longest translation, to max_len; else twice the source + 10.", min=1)]
 AsPublished = Annotated[
     bool, option("--as-published", "Decode by DIR's generation_config.json, as transformers' generate does.")
 ]

@@ -28,14 +28,14 @@ def given_options(group: Any) -> list[str]:
 class Placing:
     """The place where units run."""
 
-    on: Annotated[str, option("--on", "Where the many runs are done that --out keeps.", metavar="local|ray")] = HERE
+    on: Annotated[str, option("--on", "Where the runs are done whose results --out keeps.", metavar="local|ray")] = HERE
     address: Annotated[str | None, option("--address", "A running Ray cluster, HOST:PORT or auto; else one is started.")] = None
     needs: Annotated[
         list[str] | None,
         option("--needs", "Of a node, for --on ray: GPU=1, memory=BYTES, or NAME=AMOUNT of a resource of your cluster."),
     ] = None
     without_token: Annotated[
-        bool, option("--without-token", "Take a Ray cluster on which whoever reaches it runs any program.")
+        bool, option("--without-token", "Take a Ray cluster on which anyone who reaches it can run programs.")
     ] = False
 
     def check(self) -> None:

@@ -19,11 +19,11 @@ def command(
     port: Annotated[Path | None, argument("PORT.py", PORT)] = None,
     json_text: Annotated[bool, option("--json", "Print all that was found as JSON.")] = False,
     certificate_file: Annotated[Path | None, option("--certificate", CERTIFICATE)] = None,
-    verified: Annotated[Path | None, option("--verify", "Judge again what a certificate is of.")] = None,
+    verified: Annotated[Path | None, option("--verify", "Judge again the port that a certificate names.")] = None,
     report: options.Report = None,
     force: options.Force = False,
 ) -> None:
-    """Judge whether a port computes what it is a port of; exit status 0 only where it is certified."""
+    """Judge whether a port computes what its original computes; exit status 0 only if it is certified."""
     import typer
 
     from ...errors import ConfigError

@@ -37,7 +37,7 @@ def command(
     output: Annotated[Path | None, option("--output", "Keep the translations here, line by line.")] = None,
     tokenize: Annotated[
         str,
-        option("--tokenize", "How BLEU parts words, by sacreBLEU's names.", metavar="13a|intl|zh|ja-mecab|ko-mecab|char|none"),
+        option("--tokenize", "How BLEU splits words, by sacreBLEU's names.", metavar="13a|intl|zh|ja-mecab|ko-mecab|char|none"),
     ] = "13a",
     lowercase: Annotated[bool, option("--lowercase", "Compare in lower case, as of a model that writes no other.")] = False,
     ter: Annotated[bool, option("--ter", "Translation edit rate too.")] = False,

@@ -20,7 +20,7 @@ def command(
     json_file: options.JsonFile = None,
     force: options.Force = False,
 ) -> None:
-    """List tensors, shapes, dtypes, the family, and what is odd, of every format that can be ported."""
+    """List a file's tensors, shapes, dtypes, family and oddities, for every format that can be ported."""
     from dataclasses import asdict
 
     from ...porting.files.destination import inputs

@@ -53,7 +53,7 @@ def command(
     dtype: decoding_options.DecodingDtype = "float32",
     max_steps: decoding_options.MaxSteps = None,
     max_ratio: Annotated[
-        float | None, option("--max-ratio", "Longest translation: R times the source's tokens and 10.")
+        float | None, option("--max-ratio", "Longest translation: R times the source's tokens, plus 10.")
     ] = None,
     batch_size: decoding_options.BatchSize = 64,
     invariant: Annotated[

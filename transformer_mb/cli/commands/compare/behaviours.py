@@ -35,7 +35,7 @@ def command(
 ) -> None:
     """Measure what each framework's own built-ins do by default: attention, norms, losses, optimizers, numbers.
 
-    With --device they do it there, beside what is expected of them on the CPU.
+    With --device they are asked on that device, and compared with what is expected of the CPU.
 
     Exit status: 0 every fact is the expected one or new; 1 a fact changed, or a built-in is gone; 2 the call was wrong.
     """

@@ -29,7 +29,7 @@ def command(
     report: options.Report = None,
     force: options.Force = False,
 ) -> None:
-    """Swap each default that differs for another framework's, and train a small model with both: what bites comes first."""
+    """Swap each default that differs for another framework's, and train a small model with both; largest effects first."""
     from ....compare.training.effects import chosen, effects, page, record
     from ....compare.training.report_page import effects_section_of
     from ....registry import requested_name

@@ -30,7 +30,7 @@ class Sweeping:
 
     seeds: Annotated[str | None, option("--seeds", "Run once for each of 0-49, or of 0,3,7-9, into --out.")] = None
     out: Annotated[Path | None, option("--out", "A folder for --seeds, a file per run; what it holds is not run again.")] = None
-    collect: Annotated[Path | None, option("--collect", "Run nothing; tell what such a folder holds, --seeds at least.")] = None
+    collect: Annotated[Path | None, option("--collect", "Run nothing; report what such a folder holds, and lacks.")] = None
 
     def wanted(self, placing: Placing) -> bool:
         return self != Sweeping() or placing != Placing()
