@@ -13,7 +13,7 @@ ROOMS = {
     "transformer_mb": (4_281, 39),
     "transformer_mb/check": (6_786, 51),
     "transformer_mb/checkpoint": (901, 7),
-    "transformer_mb/cli": (3_566, 42),
+    "transformer_mb/cli": (3_564, 42),
     "transformer_mb/compare": (8_382, 84),
     "transformer_mb/corpora": (369, 5),
     "transformer_mb/data": (3_212, 21),
