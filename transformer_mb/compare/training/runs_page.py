@@ -126,23 +126,25 @@ def _p(value: float) -> str:
 
 HEAD = """# The same training on every backend
 
-Measured by `transformer-mb compare runs`: {pairs:,} pairs ({name}), {steps} steps of {batch_size} pairs, {seeds} seeds.
+`transformer-mb compare runs` trained every backend on the same data:
+{pairs:,} pairs ({name}), {steps} steps of {batch_size} pairs, {seeds} seeds.
+The unit s is the standard deviation of the reference's own runs from seed to seed; [below](#how-to-read-this) is how to read
+the rest.
 """
 HOW = """## How to read this
 
-A seed gives every backend the same order of the pairs. Four parts are injected, the same in all of them, or with `--native`
-each framework's own:
+A seed gives every backend the same order of the pairs. Four parts are injected, the same in all backends, or with `--native`
+are each framework's own:
 
 {switches}
-Each line compares the runs of a backend with those of {reference} by pairs of one seed. The unit s is the deviation of
-{reference}'s own runs from seed to seed.
+Each line compares the runs of a backend with those of {reference} by pairs of one seed, in units of s.
 
 - **same**: the 90 % interval of the difference lies within {margin:g} s on both sides (two one-sided tests at 5 %).
 - **different**: not the same; the paired t-test finds a difference at 5 % after Holm over the backends, and so does the exact
   permutation of signs.
 - **undecided**: neither of the two. The number beside it is how many seeds would decide, if mean and spread stay as they are.
-- "would see" is the smallest difference that so many seeds find four times in five. "parts at" is the first step at which the
-  losses of a pair differ by more than a thousandth: rounding alone, which training amplifies.
+- "would see" is the smallest difference that this number of seeds finds four times in five. "parts at" is the first step at
+  which the losses of a pair differ by more than a thousandth, by rounding alone, which training amplifies.
 - Final loss is the mean of the last tenth of the steps; the threshold is a loss of {threshold:.3f} per token, three quarters of
   the way that {reference} goes; token accuracy and BLEU are of {held_out} held-out pairs, decoded greedily.
 - Costs are medians, of one thread per backend, with as many backends at a time as there are processors; user time is the
