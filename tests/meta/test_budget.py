@@ -14,7 +14,7 @@ ROOMS = {
     "transformer_mb/check": (6_786, 51),
     "transformer_mb/checkpoint": (901, 7),
     "transformer_mb/cli": (3_564, 42),
-    "transformer_mb/compare": (8_382, 84),
+    "transformer_mb/compare": (8_384, 84),
     "transformer_mb/corpora": (369, 5),
     "transformer_mb/data": (3_212, 21),
     "transformer_mb/decoding": (1_463, 14),
