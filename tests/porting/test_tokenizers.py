@@ -124,3 +124,14 @@ def test_a_written_tokenizer_is_what_auto_tokenizer_reads(made, tmp_path):
     write_words(tmp_path, model)
     arrays, _ = elsewhere("porting.transformers_tokenizers:ids_of", folder=tmp_path, lines=TEXTS)
     assert sentences(arrays["ids"]) == made[1]["roberta"]
+
+
+def test_a_special_token_that_the_settings_name_is_found_as_auto_tokenizer_finds_it(made):
+    """RoBERTa's takes the space before it."""
+    texts = ["Paris is the <mask> of France.", "a<mask>b", " <mask>", "<mask>\n<mask>  </mask>", "</s> is no end"]
+    arrays, _ = elsewhere("porting.transformers_tokenizers:ids_of", folder=made[0] / "roberta", lines=texts)
+    words, unnamed = read(made, "roberta", spelled_tokens=["<mask>"]).source, read(made, "roberta").source
+    expected = sentences(arrays["ids"])
+    assert [words.framed(words.encode(text)) for text in texts[:-1]] == expected[:-1]
+    assert 2 in expected[-1][1:-1] and 2 not in words.encode(texts[-1])  # what ends a text is never found in one
+    assert [words.ids(["<mask>"])[0] in one.encode(texts[0]) for one in (words, unnamed)] == [True, False]

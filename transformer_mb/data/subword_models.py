@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import DataError
 from ..extras import install_command
-from .tokenizer_json import EXPECTED, amended, check_reading
+from .tokenizer_json import EXPECTED, amended, check_reading, spelling
 
 SPACE = "\u2581"  # how SentencePiece writes a space
 # What the four roles are called in tokenizers of the field; our own name first. A decoder may start with <pad>, and a
@@ -24,7 +24,7 @@ NAMES = {
 }
 # Protocol buffers merge parts that come twice, and of a value take the last: normalizer_spec { add_dummy_prefix: false }.
 NO_PREFIX = bytes([3 << 3 | 2, 2, 3 << 3 | 0, 0])
-SENTINEL = re.compile(r"<extra_id_\d+>")  # of T5: a gap in a text, which its users write as such
+SENTINEL, SENTINELS = re.compile(r"<extra_id_\d+>"), b"<extra_id_"  # of T5: a gap in a text, which its users write as such
 LANGUAGE = re.compile(r">>[^<>]+<<")  # what MarianMT's models of several languages want at the beginning
 
 
@@ -56,12 +56,16 @@ def library(name: str) -> Any:
 
 
 def read_tokenizers(
-    content: bytes, wanted: Sequence[str] | None = None, roles: Mapping[str, int] | None = None
+    content: bytes,
+    wanted: Sequence[str] | None = None,
+    roles: Mapping[str, int] | None = None,
+    spelled: Sequence[str] = (),
 ) -> SubwordModel:
     """A tokenizer.json of Hugging Face ``tokenizers``. Raises DataError.
 
-    Special tokens are not recognized inside a text; tokens for padding and for what is unknown are added where they are missing
-    (``wanted``: only if they are of these), and dropout is off. ``roles``: the ids of the roles where something else says them.
+    Special tokens but sentinels and those ``spelled`` are not recognized inside a text; tokens for padding and for what is
+    unknown are added where they are missing (``wanted``: only if they are of these), and dropout is off. ``roles``: the ids of
+    the roles where something else says them.
     """
     tokenizers = library("tokenizers")
     try:
@@ -70,7 +74,8 @@ def read_tokenizers(
         raise DataError(f"{EXPECTED}: it is nested too deep.") from None
     check_reading("tokenizers", content)
     try:
-        tokenizer = tokenizers.Tokenizer.from_buffer(content)
+        found, silent = spelling(content, SENTINEL, spelled) if spelled or SENTINELS in content else (content, [])
+        tokenizer = tokenizers.Tokenizer.from_buffer(found)
         entries = [tokenizer.id_to_token(number) for number in range(tokenizer.get_vocab_size())]
     except (KeyboardInterrupt, SystemExit):
         raise
@@ -91,23 +96,8 @@ def read_tokenizers(
     def join(pieces: Iterable[str]) -> str:
         return " ".join(pieces) if decoder is None else decoder.decode(list(pieces))
 
-    silent = frozenset(token.content for token in tokenizer.get_added_tokens_decoder().values() if token.special)
-    return SubwordModel(tuple(entries), special, split, join, content, silent)
-
-
-def between(names: Iterable[str], split: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """Split what stands between these names in a text, each of which is a piece by itself; of two the longer one."""
-    listed = sorted(names, key=len, reverse=True)
-    pattern = re.compile("|".join(map(re.escape, listed)))
-
-    def pieces(text: str) -> list[str]:
-        found, start = [], 0
-        for match in pattern.finditer(text):
-            found += [*split(text[start : match.start()]), match[0]]
-            start = match.end()
-        return [*found, *split(text[start:])]
-
-    return pieces if listed else split
+    hidden = {*silent, *(token.content for token in tokenizer.get_added_tokens_decoder().values() if token.special)}
+    return SubwordModel(tuple(entries), special, split, join, content, frozenset(hidden))
 
 
 def _first(role: str, names: tuple[str, ...], entries: list[str]) -> int:
@@ -133,10 +123,26 @@ def without_prefix(content: bytes) -> bytes:
     return content + NO_PREFIX
 
 
-def read_sentencepiece(content: bytes, entries: tuple[str, ...] | None = None) -> SubwordModel:
+def between(names: Iterable[str], split: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+    """Split what stands between these names in a text, each of which is a piece by itself; of two the longer one."""
+    listed = sorted(names, key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, listed)))
+
+    def pieces(text: str) -> list[str]:
+        found, start = [], 0
+        for match in pattern.finditer(text):
+            found += [*split(text[start : match.start()]), match[0]]
+            start = match.end()
+        return [*found, *split(text[start:])]
+
+    return pieces if listed else split
+
+
+def read_sentencepiece(content: bytes, entries: tuple[str, ...] | None = None, spelled: Sequence[str] = ()) -> SubwordModel:
     """A SentencePiece .model, with its own normalization. Raises DataError.
 
     ``entries``: the tokens by id where another list says them, as MarianMT's vocab.json does; its pieces are looked up there.
+    ``spelled``: those, beside sentinels, that are found in a text by their name.
     """
     processor, own = sentencepiece_pieces(content)
     outer_spaces = processor.decode(processor.encode(" a ")) == " a "
@@ -160,4 +166,4 @@ def read_sentencepiece(content: bytes, entries: tuple[str, ...] | None = None) -
         return text if outer_spaces else text.strip()  # a model that drops them where it reads has none to write
 
     listed = tuple(own) if entries is None else entries
-    return SubwordModel(listed, roles, split, join, content, silent)
+    return SubwordModel(listed, roles, between({*silent, *spelled}, split), join, content, silent)

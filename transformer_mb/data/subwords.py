@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import DataError
 from ..files.regular import LARGEST, read_regular_file
 from .padding import Frame
-from .subword_models import SENTINEL, between, read_sentencepiece, read_tokenizers
+from .subword_models import SENTINEL, read_sentencepiece, read_tokenizers
 from .text import TextPipeline
 from .vocabulary import FRAME, SILENT, SPELLED, TIDY, Vocabulary, read_fields
 
@@ -66,22 +66,21 @@ class SubwordVocabulary(Vocabulary):
         self.kind, self.tidy, self.spelled, self.silent = kind, tidy, tuple(spelled), tuple(silent)
         content = bytes(content)
         if kind == "sentencepiece":
-            model = read_sentencepiece(content, None if entries is None else tuple(entries))
+            model = read_sentencepiece(content, None if entries is None else tuple(entries), self.spelled)
         else:
-            model = read_tokenizers(content, entries, special)
+            model = read_tokenizers(content, entries, special, self.spelled)
         self.content = model.content
         if entries is not None and tuple(entries) != model.entries:
             raise DataError("The tokens of a vocabulary must be those of its tokenizer, got others.")
-        sentinels = [entry for entry in model.entries if SENTINEL.fullmatch(entry)]
-        split = between([*sentinels, *self.spelled], model.split)
-        pipeline = TextPipeline(kind, f"subwords of {kind}", split, model.join)
+        pipeline = TextPipeline(kind, f"subwords of {kind}", model.split, model.join)
         super().__init__(model.entries, pipeline, model.special if special is None else special, frame)
         if wrong := [name for name in (*self.spelled, *self.silent) if name not in self._id_in_text]:
             what = "What a text spells or leaves out"
             raise DataError(f"{what} must be tokens of the vocabulary without a role, got {wrong[0]!r:.60}.")
         roles = {*self.special.values(), *self.opening, *self.closing}
         self._silent = {*roles, *self.ids([*model.silent, *self.silent])}
-        self.unspelled = tuple(self.tokens(sorted(self._silent - roles - {*self.ids([*sentinels, *self.spelled])})))
+        unnamed = self.tokens(sorted(self._silent - roles - {*self.ids(self.spelled)}))
+        self.unspelled = tuple(token for token in unnamed if not SENTINEL.fullmatch(token))
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> SubwordVocabulary:

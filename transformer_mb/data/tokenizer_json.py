@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -69,6 +70,26 @@ def listed_tokens(content: bytes) -> list[str]:
     if not all(isinstance(name, str) for name in names):
         raise DataError("The tokens of a tokenizer.json must be texts, got something else.")
     return names
+
+
+def spelling(content: bytes, pattern: re.Pattern[str], names: Sequence[str]) -> tuple[bytes, list[str]]:
+    """Return a file that finds tokens of these names, or of such a name, in a text; and those of them that are special.
+
+    The library finds added tokens that are not special, each with the blanks around it that its flags say.
+    """
+    fields = json.loads(content)
+    vocabulary, added = fields["model"]["vocab"], fields["added_tokens"]
+    own = vocabulary if isinstance(vocabulary, dict) else {one[0]: at for at, one in enumerate(vocabulary)}
+    listed = {one["content"]: one for one in added}
+    found = [name for name in {**own, **listed} if name in names or pattern.fullmatch(name)]
+    special = [name for name in found if name not in listed or listed[name].get("special")]
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+    for name in found:
+        if name in listed:
+            listed[name]["special"] = False
+        else:
+            added.append({"id": own[name], "content": name, **flags})
+    return json.dumps(fields).encode(), special
 
 
 class _Tokens:
