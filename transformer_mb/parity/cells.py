@@ -16,7 +16,7 @@ Ask = Callable[[Request], Mapping[str, np.ndarray]]
 
 
 class Cell(NamedTuple):
-    """A question to all backends that have the dtype."""
+    """A case of a row in one dtype, which every backend that has the dtype is asked."""
 
     row: str
     case: str

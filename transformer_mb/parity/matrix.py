@@ -32,14 +32,15 @@ def run_matrix(
     progress: Watcher | None = None,
     dump: Path | None = None,
 ) -> tuple[Outcome, Plan]:
-    """Run everything that a selection takes on every column. What ends it early, as Ctrl-C, is the outcome's ``interrupted``.
+    """Run everything that a selection takes on every column, each in a process of its own.
 
     Args:
         plan: of the selection, where it was made and checked before.
         timeout: seconds that a worker may take for one request before it counts as hanging.
         jobs: workers that compute at the same time; None: one per core.
-        progress: called with what comes in.
+        progress: called with each result as it comes in.
         dump: a folder for inputs and outputs of models that failed, a folder for each.
+    Returns: the outcome, whose ``interrupted`` is what ended the run early, such as Ctrl-C; and the plan that was run.
     Raises: ParityError when the selection takes nothing, or when execnet is not installed.
     """
     if plan is None:

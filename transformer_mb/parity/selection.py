@@ -28,7 +28,7 @@ class Selection:
             themselves, so that an id can be pasted. None takes all.
         controls: plant the negative controls too.
         data: the pairs of the training job; None is the built-in corpus.
-        part: the number of a part, from 1 on, and of how many: each has every so manieth experiment, with its controls.
+        part: k of n parts, as (k, n) with k from 1 on: it has every n-th experiment, with its controls.
     """
 
     dtypes: Sequence[str] = EVERY_DTYPE

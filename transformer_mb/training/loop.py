@@ -50,7 +50,7 @@ class TrainingInterrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Job:
-    """All that a training takes beside the model.
+    """The inputs of a training beside the model.
 
     Args:
         folder: where checkpoints go: at the end, at a signal that ends the training, after every ``save_every`` epochs, and
@@ -97,8 +97,7 @@ def train_model(job: Job, model: Any, progress: Progress | None = None, signals:
     Raises:
         TrainingInterrupted: after such a signal, when the checkpoint is saved. NotFiniteError: a loss or a weight is NaN or
             infinite; the last checkpoint stays. CheckpointError: the folder holds vocabularies, but none are passed; or
-            what ``found`` refuses.
-            DistributedError: another process has ended, or does not hold the same weights.
+            what ``found`` refuses. DistributedError: another process has ended, or does not hold the same weights.
     """
     loop = _Loop(job, model, progress or Progress())
     # Numbers that are not finite are looked for here; NumPy would print warnings with paths before that.

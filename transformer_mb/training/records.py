@@ -68,7 +68,7 @@ DIGITS = 2  # of BLEU and chrF: what prints alike is alike
 
 
 def badness(record: ValidationRecord, metric: str, ties: bool = True) -> tuple[float, ...]:
-    """The lower, the better by this metric; with ``ties`` what is alike by it is told apart by the others."""
+    """Return numbers to compare validations by, lower ones being better; with ``ties`` other metrics decide among equals."""
     names = (metric, *(name for name in ALSO if name != metric)) if ties else (metric,)
     return tuple(_badness(record, name, ties) for name in names)
 
@@ -81,7 +81,7 @@ def _badness(record: ValidationRecord, name: str, rounded: bool) -> float:
 
 
 def ranked(records: Iterable[ValidationRecord], metric: str, ties: bool = True) -> list[ValidationRecord]:
-    """The best first. Of those that are alike in everything the latest comes first; without ``ties`` the earliest."""
+    """Sort validations, the best first. Of equal ones the latest comes first; without ``ties`` the earliest."""
     return sorted(records, key=lambda one: (badness(one, metric, ties), -one.step if ties else one.step))
 
 

@@ -114,10 +114,10 @@ def train(
     Args:
         data: a file as ``data.read_pairs`` reads it, with ``target``, ``fields`` or ``columns``; or (source, target)
             sentences. None, with ``resume``: the file that the training began with.
-        folder: where the checkpoint goes; None keeps the model in memory alone.
+        folder: where the checkpoint goes; None keeps the model only in memory.
         bad_lines, cache: what becomes of lines of a file that cannot be trained on, and where the ids of a large one are kept
             (docs/TRAINING.md).
-        validation: likewise pairs, which are measured after every epoch or every ``validate_every_steps``.
+        validation: pairs, given as ``data`` is, which are measured after every epoch or every ``validate_every_steps``.
         tokenizer: subwords, instead of the recipe's pipeline: a folder of ``transformer-mb tokenizer train``, a tokenizer.json
             or a SentencePiece .model for both sides; or two vocabularies. vocabulary, target_vocabulary: files of words, in the
             place of those of the pairs (``data.read_vocabulary_file``); the first alone is for both sides.
@@ -140,6 +140,7 @@ def train(
         shard: each of several processes of torch, or of several devices of JAX, keeps a part of the weights and moments alone.
         options: any field of TransformerConfig but those of the vocabularies, ``num_layers`` and ``num_heads`` for both
             sides, and any field of TrainingRecipe (docs/TRAINING.md lists them).
+    Returns: the trained model with its translator, history, validations and counts.
     Raises:
         ConfigError, DataError, CheckpointError: naming what was expected and what was got, before any training.
         NotFiniteError: a loss or a weight is NaN or infinite; the last checkpoint stays. TrainingInterrupted: Ctrl-C,
