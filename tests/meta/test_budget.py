@@ -25,7 +25,7 @@ ROOMS = {
     "transformer_mb/interface": (486, 3),
     "transformer_mb/judge": (1_120, 7),
     "transformer_mb/machine": (234, 7),
-    "transformer_mb/parity": (8_845, 62),
+    "transformer_mb/parity": (8_846, 62),
     "transformer_mb/porting": (11_564, 104),
     "transformer_mb/columns": (741, 10),
     "transformer_mb/conformance": (4_049, 39),
