@@ -107,10 +107,17 @@ def check_attention(queries: Any, keys: Any, values: Any) -> None:
     got = f"got {list(Q)}, {list(K)} and {list(V)}."
     if len(Q) not in (3, 4) or not len(Q) == len(K) == len(V):
         raise ShapeError(f"queries, keys and values must all have shape [B, T, D] or all [B, H, T, D], {got}")
-    if not (_fits(Q[:-2], K[:-2]) and _fits(K[:-1], V[:-1])):
+    if not (_fits(Q[:1], K[:1]) and _fits(K[:-1], V[:-1])):
         raise ShapeError(f"queries, keys and values must share the batch, and keys and values their steps, {got}")
+    if not _served(Q[1:-2], K[1:-2]):
+        raise ShapeError(f"The heads of keys and values must divide those of queries, {got}")
     if not _fits((Q[-1],), (K[-1],)):
         raise ShapeError(f"queries and keys must have the same width, got {list(Q)} and {list(K)}.")
+
+
+def _served(queries: Sizes, keys: Sizes) -> bool:
+    """Tell whether as many heads of queries, where there are heads, come to each head of keys."""
+    return all(H is None or G is None or H % G == 0 for H, G in zip(queries, keys, strict=False))
 
 
 def check_rank(name: str, X: Any, form: str, *ranks: int) -> None:

@@ -12,6 +12,7 @@ from .config_checks import check_buckets as check_buckets
 from .config_checks import check_choice as check_choice
 from .config_checks import check_count as check_count
 from .config_checks import check_heads as check_heads
+from .config_checks import check_kv_heads as check_kv_heads
 from .config_checks import check_norm as check_norm
 from .config_checks import check_norm_eps as check_norm_eps
 from .config_checks import check_rate as check_rate
@@ -50,6 +51,8 @@ class TransformerConfig:
         ffn_gated: the FFN's activation is multiplied by a second projection of the input (T5 1.1, Llama).
         head_size: width of each head's queries, keys and values, None means num_hiddens / heads. attention_scale: scores are
             divided by its root (T5: not).
+        num_kv_heads: heads of keys and values, on both sides: each serves as many consecutive heads of queries, so it divides
+            their number (Ainslie et al. 2023). None means one for each, 1 is multi-query attention (Shazeer 2019).
         embedding_scale: multiply token embeddings by sqrt(D).
         share_embeddings: one table for source and target. tie_output: the output projection is the
             target embedding table.
@@ -84,6 +87,7 @@ class TransformerConfig:
     encoder_num_layers: int = 2
     decoder_num_layers: int = 2
     head_size: int | None = None
+    num_kv_heads: int | None = None
     attention_scale: bool = True
     max_len: int = 1000
     norm_position: str = "post"
@@ -146,6 +150,10 @@ class TransformerConfig:
     def head_width(self, side: str) -> int:
         """The width of a head of the ``encoder`` or the ``decoder``."""
         return self.head_size or self.num_hiddens // int(getattr(self, f"{side}_num_heads"))
+
+    def kv_heads(self, side: str) -> int:
+        """The number of heads that keys and values of the ``encoder`` or the ``decoder`` have."""
+        return self.num_kv_heads or int(getattr(self, f"{side}_num_heads"))
 
     @property
     def attention_dropout_rate(self) -> float:
@@ -215,7 +223,10 @@ def _check_combinations(config: TransformerConfig) -> None:
         if not present and size is not None:
             raise ConfigError(f"{side}_vocab_size must be absent for architecture {config.architecture}, got {size}.")
     for side, present in (("encoder", config.has_encoder), ("decoder", config.has_decoder)):
-        check_heads(config.num_hiddens, getattr(config, f"{side}_num_heads"), present, f"{side}_num_heads", config.head_size)
+        name = f"{side}_num_heads"
+        check_heads(config.num_hiddens, getattr(config, name), present, name, config.head_size)
+        if present:
+            check_kv_heads(getattr(config, name), config.num_kv_heads, name)
     if config.position == "sinusoidal" and config.num_hiddens % 2:
         raise ConfigError(f"num_hiddens must be even for sinusoidal positions, got {config.num_hiddens}.")
     positions = config.max_len + config.position_offset

@@ -107,6 +107,16 @@ def check_heads(
     return num_hiddens // num_heads
 
 
+def check_kv_heads(num_heads: int, num_kv_heads: int | None, name: str = "num_heads") -> int:
+    """The number of heads of keys and values, None meaning as many as of queries; one is refused that does not divide those."""
+    if num_kv_heads is None:
+        return num_heads
+    check_sizes(num_kv_heads=num_kv_heads)
+    if num_heads % num_kv_heads:
+        raise ConfigError(f"num_kv_heads must divide {name} = {num_heads}, got {num_kv_heads}.")
+    return num_kv_heads
+
+
 def check_buckets(buckets: int, max_distance: int) -> None:
     """Refuse buckets too few to tell the sides apart, or a longest distance that comes before they grow."""
     check_sizes(relative_buckets=buckets, relative_max_distance=max_distance)

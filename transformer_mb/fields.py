@@ -23,6 +23,9 @@ OTHER_NAMES = {
     "d_ff": "ffn_num_hiddens",
     "dim_feedforward": "ffn_num_hiddens",
     "nhead": "num_heads",
+    "num_key_value_heads": "num_kv_heads",
+    "n_kv_heads": "num_kv_heads",
+    "rope_theta": "rotary_base",
     "warmup": "warmup_steps",
 }
 

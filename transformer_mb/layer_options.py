@@ -34,10 +34,12 @@ class NormOptions(TypedDict, total=False):
 class HeadOptions(TypedDict, total=False):
     """MultiHeadAttention's. ``head_size``: the width of a head; None is num_hiddens / num_heads.
 
+    ``num_kv_heads``: heads of keys and values, which divide those of queries; None is as many.
     Of ``position`` only ``rotary`` says something here; ``max_len`` bounds it.
     """
 
     head_size: int | None
+    num_kv_heads: int | None
     attention_scale: bool
     position: str
     rotary_layout: str

@@ -89,9 +89,10 @@ def _norm(name: str, config: TransformerConfig) -> Shapes:
 def _attention(name: str, config: TransformerConfig, bias: bool) -> Shapes:
     shapes: Shapes = {}
     side = name.split(".")[0]
-    inner = config.head_width(side) * int(getattr(config, f"{side}_num_heads"))
-    for projection in ("W_q", "W_k", "W_v"):
-        shapes.update(_linear(f"{name}.{projection}", inner, config.num_hiddens, bias))
+    width = config.head_width(side)
+    inner, few = width * int(getattr(config, f"{side}_num_heads")), width * config.kv_heads(side)
+    for projection, outputs in (("W_q", inner), ("W_k", few), ("W_v", few)):
+        shapes.update(_linear(f"{name}.{projection}", outputs, config.num_hiddens, bias))
     return {**shapes, **_linear(f"{name}.W_o", config.num_hiddens, inner, bias)}
 
 

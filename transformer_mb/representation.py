@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 SHOWN = (
-    *("name", "p", "norm_shape", "eps", "kind", "num_heads"),
+    *("name", "p", "norm_shape", "eps", "kind", "num_heads", "num_kv_heads"),
     *("num_hiddens", "max_len", "layout", "label_smoothing", "normalization"),
 )
 

@@ -37,6 +37,7 @@ class ModelOptions(TypedDict, total=False):
     encoder_num_layers: Annotated[int, "blocks of the encoder; num_layers sets both sides"]
     decoder_num_layers: Annotated[int, "blocks of the decoder"]
     head_size: Annotated[int | None, "width of each attention head; left out: num_hiddens divided by the heads"]
+    num_kv_heads: Annotated[int | None, "heads of keys and values, which divide those of queries; left out: as many"]
     attention_scale: Annotated[bool, "divide the scores of attention by the root of a head's width"]
     max_len: Annotated[int, "positions: the longest sentence, <eos> counted"]
     norm_position: Annotated[str, f"{one_of('norm_position')}: normalize after the residual sum, or before each sublayer"]

@@ -14,7 +14,7 @@ from jax import Array
 
 from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
-from transformer_mb.config import check_heads, check_sizes
+from transformer_mb.config import check_heads, check_kv_heads, check_sizes
 from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 
@@ -101,6 +101,13 @@ def _scores(queries: Array, keys: Array) -> Array:
     return jnp.matmul(keys, queries.swapaxes(-2, -1), preferred_element_type=dtype).swapaxes(-2, -1)
 
 
+def _grouped(X: Array, keys: Array) -> Array:
+    """[B, H, T, ...] -> [B, G, H/G * T, ...] for keys of G heads: consecutive heads of queries are steps of one."""
+    if X.ndim == 3 or X.shape[1] == keys.shape[1]:
+        return X
+    return X.reshape(X.shape[0], keys.shape[1], X.shape[1] // keys.shape[1] * X.shape[2], X.shape[3])
+
+
 class DotProductAttention(Called, nnx.Module):
     """Composed, and fused by XLA: jax.nn.dot_product_attention casts float64 to float32 and has no dropout."""
 
@@ -130,13 +137,15 @@ class DotProductAttention(Called, nnx.Module):
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
         allowed = _allowed((*queries.shape[:-1], keys.shape[-2]), queries, valid_lens, mask, causal)
-        scores = _scores(queries, keys) * self._factor(queries.shape[-1])
+        scores = _scores(_grouped(queries, keys), keys).reshape(*queries.shape[:-1], keys.shape[-2])
+        scores = scores * self._factor(queries.shape[-1])
         scores = scores if bias is None else scores + bias
         weights = _softmax_where(scores, allowed).astype(values.dtype)
         if need_weights or self.attention_weights is not None:
             # Assigned only when it changes: under jax.grad or jax.jit a module from outside must not be.
             self.attention_weights = nnx.data(weights if need_weights else None)
-        return _product(self.dropout(weights), values).astype(values.dtype)
+        output = _product(_grouped(self.dropout(weights), values), values).astype(values.dtype)
+        return output.reshape(*queries.shape[:-1], values.shape[-1])
 
 
 class MultiHeadAttention(WeightsOfHeads, Called, nnx.Module):
@@ -156,18 +165,19 @@ class MultiHeadAttention(WeightsOfHeads, Called, nnx.Module):
     ):
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
         chosen = Chosen(HeadOptions, options, dropout)
-        inner = num_heads * check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
+        width = check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
         rngs = rngs or nnx.Rngs(0)
         linear = partial(Linear, use_bias=use_bias, param_dtype=param_dtype, rngs=rngs)
-        self.num_heads = num_heads
+        self.num_heads, self.num_kv_heads = num_heads, check_kv_heads(num_heads, chosen.num_kv_heads)
+        inner, few = width * num_heads, width * self.num_kv_heads
         self.attention = DotProductAttention(dropout, scaled=chosen.attention_scale, rngs=rngs)
         self.W_q = linear(query_size, inner)
-        self.W_k = linear(key_size, inner)
-        self.W_v = linear(value_size, inner)
+        self.W_k = linear(key_size, few)
+        self.W_v = linear(value_size, few)
         self.W_o = linear(inner, num_hiddens)
         turns = {"base": chosen.rotary_base, "layout": chosen.rotary_layout}
         rotary = chosen.position == "rotary"
-        self.rotary = RotaryEncoding(inner // num_heads, chosen.max_len, **turns) if rotary else None
+        self.rotary = RotaryEncoding(width, chosen.max_len, **turns) if rotary else None
 
     def _turned(self, heads: Array, offset: Any) -> Array:
         return heads if self.rotary is None else self.rotary(heads, offset)
@@ -175,7 +185,7 @@ class MultiHeadAttention(WeightsOfHeads, Called, nnx.Module):
     def project_keys_values(self, keys: Array, values: Array, offset: Any = 0) -> tuple[Array, Array]:
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
-        keys, values = transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        keys, values = (transpose_qkv(part, self.num_kv_heads) for part in (self.W_k(keys), self.W_v(values)))
         return self._turned(keys, offset), values
 
     def attend(

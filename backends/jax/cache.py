@@ -15,9 +15,9 @@ from transformer_mb.checks import check_positions
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True)
 class KeyValueCache:
-    """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
+    """Keys and values [B, G, length, D/H] of all steps so far, grown by concatenation.
 
-    With ``max_steps`` they live in buffers [B, H, max_steps, D/H], allocated at the first append. A compiled loop
+    With ``max_steps`` they live in buffers [B, G, max_steps, D/H], allocated at the first append. A compiled loop
     needs shapes that stay: in it ``length`` is traced, ``keys`` and ``values`` are the whole buffers, and ``visible``
     hides what is not filled. Steps beyond them, which nothing refuses there, give NaN.
 

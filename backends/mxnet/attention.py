@@ -15,7 +15,7 @@ from mxnet.gluon import nn
 
 from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
-from transformer_mb.config import check_heads, check_sizes
+from transformer_mb.config import check_heads, check_kv_heads, check_sizes
 from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 from transformer_mb.masks import causal_mask
 
@@ -116,6 +116,20 @@ def _past(T: int, S: int, dtype: str, context: mx.Context) -> tuple[mnp.ndarray,
         return _bias(keep), keep
 
 
+def _grouped(X: mnp.ndarray, keys: mnp.ndarray) -> mnp.ndarray:
+    """[B, H, T, ...] -> [B, G, H/G * T, ...] for keys of G heads: consecutive heads of queries are steps of one."""
+    if X.ndim == 3 or X.shape[1] == keys.shape[1]:
+        return X
+    return npx.reshape(X, (-2, keys.shape[1], X.shape[1] // keys.shape[1] * X.shape[2], -1))
+
+
+def _apart(Y: mnp.ndarray, queries: mnp.ndarray) -> mnp.ndarray:
+    """[B, G, H/G * T, ...] -> [B, H, T, ...] of the queries."""
+    if Y.ndim == 3 or Y.shape[1] == queries.shape[1]:
+        return Y
+    return npx.reshape(Y, (-2, *queries.shape[1:3], -1))
+
+
 class DotProductAttention(Block):
     """A mask may also be what ``length_mask`` returns, so that several calls share one."""
 
@@ -147,12 +161,13 @@ class DotProductAttention(Block):
         floats("values", values, queries, "queries")
         scores_shape = (*queries.shape[:-1], keys.shape[-2])
         allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
-        scores = npx.batch_dot(queries * self._factor(queries.shape[-1]), keys, transpose_b=True)
+        scaled = queries * self._factor(queries.shape[-1])
+        scores = _apart(npx.batch_dot(_grouped(scaled, keys), keys, transpose_b=True), queries)
         if bias is not None:
             scores = scores + (mnp.broadcast_to(bias, scores.shape) if autograd.is_recording() else bias)
         weights = _softmax_where(scores, allowed)
         self.attention_weights = weights if need_weights else None
-        return npx.batch_dot(self.dropout(weights), values)
+        return _apart(npx.batch_dot(_grouped(self.dropout(weights), values), values), queries)
 
 
 class MultiHeadAttention(WeightsOfHeads, Block):
@@ -170,16 +185,17 @@ class MultiHeadAttention(WeightsOfHeads, Block):
         super().__init__()
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
         chosen = Chosen(HeadOptions, options, dropout)
-        inner = num_heads * check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
-        self.num_heads = num_heads
+        width = check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
+        self.num_heads, self.num_kv_heads = num_heads, check_kv_heads(num_heads, chosen.num_kv_heads)
+        inner, few = width * num_heads, width * self.num_kv_heads
         self.attention = DotProductAttention(dropout, scaled=chosen.attention_scale)
         self.W_q = nn.Dense(inner, in_units=query_size, use_bias=use_bias, flatten=False)
-        self.W_k = nn.Dense(inner, in_units=key_size, use_bias=use_bias, flatten=False)
-        self.W_v = nn.Dense(inner, in_units=value_size, use_bias=use_bias, flatten=False)
+        self.W_k = nn.Dense(few, in_units=key_size, use_bias=use_bias, flatten=False)
+        self.W_v = nn.Dense(few, in_units=value_size, use_bias=use_bias, flatten=False)
         self.W_o = nn.Dense(num_hiddens, in_units=inner, use_bias=use_bias, flatten=False)
         turns = {"base": chosen.rotary_base, "layout": chosen.rotary_layout}
         rotary = chosen.position == "rotary"
-        self.rotary = RotaryEncoding(inner // num_heads, chosen.max_len, **turns) if rotary else None
+        self.rotary = RotaryEncoding(width, chosen.max_len, **turns) if rotary else None
 
     def _turned(self, heads: mnp.ndarray, offset: Any) -> mnp.ndarray:
         return heads if self.rotary is None else self.rotary(heads, offset)
@@ -187,7 +203,7 @@ class MultiHeadAttention(WeightsOfHeads, Block):
     def project_keys_values(self, keys: mnp.ndarray, values: mnp.ndarray, offset: Any = 0) -> tuple[mnp.ndarray, mnp.ndarray]:
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
-        keys, values = transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        keys, values = (transpose_qkv(part, self.num_kv_heads) for part in (self.W_k(keys), self.W_v(values)))
         return self._turned(keys, offset), values
 
     def attend(

@@ -10,7 +10,7 @@ from transformer_mb.checks import check_positions
 
 
 class KeyValueCache(NamedTuple):
-    """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
+    """Keys and values [B, G, length, D/H] of all steps so far, grown by concatenation.
 
     ``max_steps`` is a limit here, and allocates nothing: MXNet has no view of a buffer's first steps, so that reading
     them would copy as much as the concatenation does, and writing into the buffer would be one more operation.

@@ -10,18 +10,16 @@ import numpy as np
 
 from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
-from transformer_mb.config import check_heads, check_sizes
+from transformer_mb.config import check_heads, check_kv_heads, check_sizes
 from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 from transformer_mb.masks import causal_mask
 
 from .dropout import Dropout
-from .framework import Layer, Linear, column_sums, recording, row_sums, softmax_backward, softmax_shift
+from .framework import Layer, Linear, recording, row_sums, softmax_backward, softmax_shift
 from .given import attention_mask, features, floats, lengths
+from .projection import Projection
 from .rotary import RotaryEncoding
 from .rounding import product
-
-# Weights of this many numbers are joined in less time than a layer's call takes.
-SMALL_WEIGHT = 4096
 
 
 def sequence_mask(X: np.ndarray, valid_len: np.ndarray, value: float = 0) -> np.ndarray:
@@ -90,6 +88,13 @@ def _allowed(
     return mask
 
 
+def _grouped(X: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """[B, H, T, ...] -> [B, G, H/G * T, ...] for keys of G heads: consecutive heads of queries are steps of one."""
+    if X.ndim == 3 or X.shape[1] == keys.shape[1]:
+        return X
+    return X.reshape(X.shape[0], keys.shape[1], -1, X.shape[-1])
+
+
 class DotProductAttention(Layer):
     def __init__(self, dropout: float, *, scaled: bool = True):
         self.dropout = Dropout(dropout)
@@ -117,76 +122,41 @@ class DotProductAttention(Layer):
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
-        scores = product(queries, keys.swapaxes(-2, -1))
-        scores *= self._factor(queries.shape[-1])
+        shape = queries.shape
+        queries = _grouped(queries, keys)
+        scores = product(queries, keys.swapaxes(-2, -1)).reshape(*shape[:-1], -1)
+        scores *= self._factor(shape[-1])
         if bias is not None:
             scores += bias
         weights = _softmax_where(scores, _allowed(scores.shape, scores, valid_lens, mask, causal))
         self.attention_weights = weights if need_weights else None
         dropped = self.dropout(weights)
         self.remember(queries, keys, values, weights, dropped, bias is not None)
-        if queries.ndim == 3:
-            return product(dropped, values)
+        if queries.shape != shape or queries.ndim == 3:
+            return product(_grouped(dropped, keys), values).reshape(*shape[:-1], -1)
         # Steps before heads in memory, so that transpose_output moves nothing.
-        B, H, T, _ = queries.shape
+        B, H, T, _ = shape
         output = np.empty((B, T, H, values.shape[-1]), weights.dtype).swapaxes(1, 2)
         return product(dropped, values, out=output)
 
     def backward(self, gradient: np.ndarray, out: Sequence[np.ndarray | None] = (None, None, None)) -> tuple[np.ndarray, ...]:
         """``out``: where to put the gradients of queries, keys and values. That of a bias stays in ``bias_gradient``."""
         queries, keys, values, weights, dropped, biased = self.recall()
-        d_values = product(dropped.swapaxes(-2, -1), gradient, out=out[2])
-        d_scores = softmax_backward(weights, self.dropout.backward(product(gradient, values.swapaxes(-2, -1))))
+        shape = (*gradient.shape[:-1], queries.shape[-1])
+        gradient = _grouped(gradient, keys)
+        d_values = product(_grouped(dropped, keys).swapaxes(-2, -1), gradient, out=out[2])
+        d_dropped = product(gradient, values.swapaxes(-2, -1)).reshape(weights.shape)
+        d_scores = softmax_backward(weights, self.dropout.backward(d_dropped))
         self.bias_gradient = d_scores.sum(axis=0, keepdims=True) if biased else None
         d_scores *= self._factor(queries.shape[-1])
-        d_queries = product(d_scores, keys, out=out[0])
+        d_scores = _grouped(d_scores, keys)
         d_keys = product(d_scores.swapaxes(-2, -1), queries, out=out[1])
+        if queries.shape == shape:
+            return product(d_scores, keys, out=out[0]), d_keys, d_values
+        d_queries = product(d_scores, keys).reshape(shape)
+        if out[0] is not None:
+            out[0][...] = d_queries
         return d_queries, d_keys, d_values
-
-
-class _Projection:
-    """Linear layers that read the same X [B, T, size], as one matrix product; ``heads`` are [B, H, T, D/H] for each."""
-
-    def __init__(self, X: np.ndarray, layers: Sequence[Linear], num_heads: int):
-        self.layers = layers
-        self.rows = X.reshape(-1, X.shape[-1])
-        self.alike = all(type(layer) is Linear and (layer.bias is None) == (layers[0].bias is None) for layer in layers)
-        # In a decoding step joining the weights would take longer than the product; other kinds have their own products.
-        step = self.alike and len(layers) > 1 and not recording() and layers[0].weight.value.size > SMALL_WEIGHT
-        if not self.alike or (step and len(self.rows) < len(layers[0].weight.value)):
-            projected = np.stack([layer(X) for layer in layers], axis=2)
-        else:
-            self.weight = _join([layer.weight.value for layer in layers])
-            projected = product(self.rows, self.weight.T)
-            if layers[0].bias is not None:
-                projected += _join([layer.bias.value for layer in layers])
-        projected = projected.reshape(*X.shape[:2], len(layers), num_heads, -1)
-        self.heads = tuple(projected[:, :, i].swapaxes(1, 2) for i in range(len(layers)))
-
-    def gradients(self) -> list[np.ndarray]:
-        """Allocate the arrays where attention is to put the gradients of ``heads``."""
-        B, H, T, width = self.heads[0].shape
-        self.gradient = np.empty((B, T, len(self.layers), H, width), self.heads[0].dtype)
-        return [self.gradient[:, :, i].swapaxes(1, 2) for i in range(len(self.layers))]
-
-    def backward(self) -> np.ndarray:
-        """Return the gradient of X, from the filled ``gradients``."""
-        B, T = self.gradient.shape[:2]
-        if not self.alike:
-            parts = [self.gradient[:, :, i].reshape(B, T, -1) for i in range(len(self.layers))]
-            return np.sum([layer.backward(part) for layer, part in zip(self.layers, parts, strict=True)], axis=0)
-        G = self.gradient.reshape(B * T, -1)
-        weights = product(G.T, self.rows).reshape(len(self.layers), -1, self.rows.shape[-1])
-        for layer, weight in zip(self.layers, weights, strict=True):
-            layer.weight.accumulate(weight)
-        if self.layers[0].bias is not None:
-            for layer, bias in zip(self.layers, column_sums(G).reshape(len(self.layers), -1), strict=True):
-                layer.bias.accumulate(bias)
-        return product(G, self.weight).reshape(B, T, -1)
-
-
-def _join(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 class MultiHeadAttention(WeightsOfHeads, Layer):
@@ -208,26 +178,28 @@ class MultiHeadAttention(WeightsOfHeads, Layer):
     ):
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
         chosen = Chosen(HeadOptions, options, dropout)
-        inner = num_heads * check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
-        self.num_heads = num_heads
+        width = check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
+        self.num_heads, self.num_kv_heads = num_heads, check_kv_heads(num_heads, chosen.num_kv_heads)
+        inner, few = width * num_heads, width * self.num_kv_heads
         self.attention = DotProductAttention(dropout, scaled=chosen.attention_scale)
         self.W_q = Linear(query_size, inner, bias=use_bias)
-        self.W_k = Linear(key_size, inner, bias=use_bias)
-        self.W_v = Linear(value_size, inner, bias=use_bias)
+        self.W_k = Linear(key_size, few, bias=use_bias)
+        self.W_v = Linear(value_size, few, bias=use_bias)
         self.W_o = Linear(inner, num_hiddens, bias=use_bias)
         turns = {"base": chosen.rotary_base, "layout": chosen.rotary_layout}
         rotary = chosen.position == "rotary"
-        self.rotary = RotaryEncoding(inner // num_heads, chosen.max_len, **turns) if rotary else None
-        self._sources: tuple[int, list[_Projection]] | None = None
+        self.rotary = RotaryEncoding(width, chosen.max_len, **turns) if rotary else None
+        self._width = width
+        self._sources: tuple[int, list[Projection]] | None = None
 
     def _turned(self, heads: np.ndarray, offset: int) -> np.ndarray:
         return heads if self.rotary is None else self.rotary(heads, offset)
 
     def _project(self, X: np.ndarray, offset: int = 0) -> Sequence[np.ndarray]:
-        """Queries, keys and values [B, H, T, D/H] of one array, for ``_attend_projected``."""
+        """Queries [B, H, T, D/H], keys and values [B, G, T, D/H] of one array, for ``_attend_projected``."""
         for layer, name in ((self.W_q, "queries"), (self.W_k, "keys"), (self.W_v, "values")):
             features(name, X, layer)
-        projection = _Projection(X, [self.W_q, self.W_k, self.W_v], self.num_heads)
+        projection = Projection(X, [self.W_q, self.W_k, self.W_v], self._width)
         self.remember((offset, offset), projection)
         queries, keys, values = projection.heads
         return self._turned(queries, offset), self._turned(keys, offset), values
@@ -236,7 +208,7 @@ class MultiHeadAttention(WeightsOfHeads, Layer):
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
         pairs = [(keys, [self.W_k, self.W_v])] if keys is values else [(keys, [self.W_k]), (values, [self.W_v])]
-        sources = [_Projection(X, layers, self.num_heads) for X, layers in pairs]
+        sources = [Projection(X, layers, self._width) for X, layers in pairs]
         self._sources = (offset, sources) if recording() else None
         keys, values = (heads for source in sources for heads in source.heads)
         return self._turned(keys, offset), values
@@ -252,7 +224,7 @@ class MultiHeadAttention(WeightsOfHeads, Layer):
         **options: Unpack[AttentionOptions],
     ) -> np.ndarray:
         features("queries", queries, self.W_q)
-        projection = _Projection(queries, [self.W_q], self.num_heads)
+        projection = Projection(queries, [self.W_q], self._width)
         projected, self._sources = self._sources, None
         self._saved = None
         if projected is not None:  # else the keys come from a cache, and there is no backward

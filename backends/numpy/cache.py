@@ -10,9 +10,9 @@ from transformer_mb.checks import check_positions
 
 
 class KeyValueCache(NamedTuple):
-    """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
+    """Keys and values [B, G, length, D/H] of all steps so far, grown by concatenation.
 
-    With ``max_steps`` they are views of buffers [B, H, max_steps, D/H], allocated at the first append and
+    With ``max_steps`` they are views of buffers [B, G, max_steps, D/H], allocated at the first append and
     written in place; a new cache is returned each time, and older ones keep their shorter views.
     """
 

@@ -12,7 +12,7 @@ from paddle import Tensor, nn
 
 from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
-from transformer_mb.config import check_heads, check_sizes
+from transformer_mb.config import check_heads, check_kv_heads, check_sizes
 from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 from transformer_mb.masks import causal_mask
@@ -78,6 +78,20 @@ def _allowed(shape: Sequence[int], like: Tensor, valid_lens: Tensor | None, mask
     return mask
 
 
+def _grouped(X: Tensor, keys: Tensor) -> Tensor:
+    """[B, H, T, ...] -> [B, G, H/G * T, ...] for keys of G heads: consecutive heads of queries are steps of one."""
+    if X.ndim == 3 or X.shape[1] == keys.shape[1]:
+        return X
+    return X.reshape([0, keys.shape[1], X.shape[1] // keys.shape[1] * X.shape[2], -1])
+
+
+def _apart(Y: Tensor, queries: Tensor) -> Tensor:
+    """[B, G, H/G * T, ...] -> [B, H, T, ...] of the queries."""
+    if Y.ndim == 3 or Y.shape[1] == queries.shape[1]:
+        return Y
+    return Y.reshape([0, *queries.shape[1:3], -1])
+
+
 class DotProductAttention(Called, nn.Layer):
     """Composed: Paddle's fused attention adds -1e9 to masked scores, so a fully masked row attends to everything."""
 
@@ -109,11 +123,12 @@ class DotProductAttention(Called, nn.Layer):
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
-        scores = paddle.matmul(queries * self._factor(queries.shape[-1]), keys, transpose_y=True)
+        scaled = queries * self._factor(queries.shape[-1])
+        scores = _apart(paddle.matmul(_grouped(scaled, keys), keys, transpose_y=True), queries)
         scores = scores if bias is None else scores + bias
         weights = _softmax_where(scores, _allowed(scores.shape, scores, valid_lens, mask, causal))
         self.attention_weights = weights if need_weights else None
-        return paddle.matmul(self.dropout(weights), values)
+        return _apart(paddle.matmul(_grouped(self.dropout(weights), values), values), queries)
 
 
 class MultiHeadAttention(WeightsOfHeads, Called, nn.Layer):
@@ -131,16 +146,17 @@ class MultiHeadAttention(WeightsOfHeads, Called, nn.Layer):
         super().__init__()
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
         chosen = Chosen(HeadOptions, options, dropout)
-        inner = num_heads * check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
-        self.num_heads = num_heads
+        width = check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
+        self.num_heads, self.num_kv_heads = num_heads, check_kv_heads(num_heads, chosen.num_kv_heads)
+        inner, few = width * num_heads, width * self.num_kv_heads
         self.attention = DotProductAttention(dropout, scaled=chosen.attention_scale)
         self.W_q = Linear(query_size, inner, bias_attr=use_bias)
-        self.W_k = Linear(key_size, inner, bias_attr=use_bias)
-        self.W_v = Linear(value_size, inner, bias_attr=use_bias)
+        self.W_k = Linear(key_size, few, bias_attr=use_bias)
+        self.W_v = Linear(value_size, few, bias_attr=use_bias)
         self.W_o = Linear(inner, num_hiddens, bias_attr=use_bias)
         turns = {"base": chosen.rotary_base, "layout": chosen.rotary_layout}
         rotary = chosen.position == "rotary"
-        self.rotary = RotaryEncoding(inner // num_heads, chosen.max_len, **turns) if rotary else None
+        self.rotary = RotaryEncoding(width, chosen.max_len, **turns) if rotary else None
 
     def _turned(self, heads: Tensor, offset: Any) -> Tensor:
         return heads if self.rotary is None else self.rotary(heads, offset)
@@ -149,7 +165,7 @@ class MultiHeadAttention(WeightsOfHeads, Called, nn.Layer):
         known_sizes("keys", keys)
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
-        keys, values = transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        keys, values = (transpose_qkv(part, self.num_kv_heads) for part in (self.W_k(keys), self.W_v(values)))
         return self._turned(keys, offset), values
 
     def attend(

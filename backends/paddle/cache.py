@@ -11,7 +11,7 @@ from transformer_mb.checks import check_positions
 
 
 class KeyValueCache(NamedTuple):
-    """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
+    """Keys and values [B, G, length, D/H] of all steps so far, grown by concatenation.
 
     ``max_steps`` is a limit here, and allocates nothing: Paddle's matmul copies a view of a longer buffer, which together
     with the write into the buffer takes more than twice the time of a concatenation (measured).

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
-from transformer_mb.config import check_heads, check_sizes
+from transformer_mb.config import check_heads, check_kv_heads, check_sizes
 from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 
@@ -95,6 +95,21 @@ def _allowed(scores: tf.Tensor, valid_lens: tf.Tensor | None, mask: tf.Tensor | 
     return mask
 
 
+def _grouped(X: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
+    """[B, H, T, ...] -> [B, G, H/G * T, ...] for keys of G heads: consecutive heads of queries are steps of one."""
+    if X.shape.rank == 3 or X.shape[1] == keys.shape[1]:
+        return X
+    B, H, T, width = keras.ops.shape(X)
+    return tf.reshape(X, (B, keys.shape[1], H // keys.shape[1] * T, width))
+
+
+def _apart(Y: tf.Tensor, queries: tf.Tensor) -> tf.Tensor:
+    """[B, G, H/G * T, ...] -> [B, H, T, ...] of the queries."""
+    if Y.shape.rank == 3 or Y.shape[1] == queries.shape[1]:
+        return Y
+    return tf.reshape(Y, (*keras.ops.shape(queries)[:3], keras.ops.shape(Y)[3]))
+
+
 @keras.saving.register_keras_serializable("transformer_mb")
 class DotProductAttention(Called, keras.layers.Layer):
     """Composed: TensorFlow has no fused attention, and that of Keras computes its scores in float32."""
@@ -129,12 +144,13 @@ class DotProductAttention(Called, keras.layers.Layer):
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
-        scores = products(queries * self._factor(queries.shape[-1]), keys, transpose_b=True)
+        scaled = queries * self._factor(queries.shape[-1])
+        scores = _apart(products(_grouped(scaled, keys), keys, transpose_b=True), queries)
         scores = scores if bias is None else scores + bias
         weights = _softmax_where(scores, _allowed(scores, valid_lens, mask, causal))
         # A tensor of a graph must not outlive it.
         self.attention_weights = weights if need_weights and tf.executing_eagerly() else None
-        return products(self.dropout(weights, training=training), values)
+        return _apart(products(_grouped(self.dropout(weights, training=training), values), values), queries)
 
     def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
         """Return the mask that Keras attaches to the output: the padding of the queries, never the mask of this call."""
@@ -161,17 +177,18 @@ class MultiHeadAttention(WeightsOfHeads, Called, keras.layers.Layer):
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
         chosen = Chosen(HeadOptions, options, dropout)
-        inner = num_heads * check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
+        width = check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
         self._allow_non_tensor_positional_args = True  # lists of lengths
-        self.num_heads = num_heads
+        self.num_heads, self.num_kv_heads = num_heads, check_kv_heads(num_heads, chosen.num_kv_heads)
+        inner, few = width * num_heads, width * self.num_kv_heads
         self.attention = DotProductAttention(dropout, scaled=chosen.attention_scale)
         self.W_q = self._linear(query_size, inner, use_bias)
-        self.W_k = self._linear(key_size, inner, use_bias)
-        self.W_v = self._linear(value_size, inner, use_bias)
+        self.W_k = self._linear(key_size, few, use_bias)
+        self.W_v = self._linear(value_size, few, use_bias)
         self.W_o = self._linear(inner, num_hiddens, use_bias)
         turns = {"base": chosen.rotary_base, "layout": chosen.rotary_layout}
         rotary = chosen.position == "rotary"
-        self.rotary = RotaryEncoding(inner // num_heads, chosen.max_len, **turns) if rotary else None
+        self.rotary = RotaryEncoding(width, chosen.max_len, **turns) if rotary else None
         self.built = True
 
     def _linear(self, inputs: int, outputs: int, use_bias: bool) -> Dense:
@@ -185,7 +202,7 @@ class MultiHeadAttention(WeightsOfHeads, Called, keras.layers.Layer):
     def project_keys_values(self, keys: tf.Tensor, values: tf.Tensor, offset: Any = 0) -> tuple[tf.Tensor, tf.Tensor]:
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
-        keys, values = transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        keys, values = (transpose_qkv(part, self.num_kv_heads) for part in (self.W_k(keys), self.W_v(values)))
         return self._turned(keys, offset), values
 
     def attend(

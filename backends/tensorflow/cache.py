@@ -11,9 +11,9 @@ from .embedding import check_room
 
 
 class KeyValueCache(NamedTuple):
-    """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
+    """Keys and values [B, G, length, D/H] of all steps so far, grown by concatenation.
 
-    With ``max_steps`` they are the start of buffers [B, H, max_steps, D/H], allocated at the first append. Tensors
+    With ``max_steps`` they are the start of buffers [B, G, max_steps, D/H], allocated at the first append. Tensors
     never change: each append returns a new cache. Numbers are tensors too, since Keras refuses a mixed state.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Unpack
 
 import torch
@@ -13,7 +14,7 @@ from torch.autograd import forward_ad
 
 from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
-from transformer_mb.config import check_heads, check_sizes
+from transformer_mb.config import check_heads, check_kv_heads, check_sizes
 from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 
@@ -21,7 +22,7 @@ from .dropout import Dropout
 from .given import attention_mask, features, floats, lengths
 from .rotary import RotaryEncoding
 from .shortcuts import is_watched
-from .shortcuts.composed_attention import SHORT_ROW, ComposedAttention, is_one_node, softmax_where
+from .shortcuts.composed_attention import SHORT_ROW, ComposedAttention, is_one_node, scores_of, softmax_where, weighed
 
 FEW_SCORES = 2000  # up to this many the single call is the faster one all the same
 
@@ -132,17 +133,19 @@ class DotProductAttention(Called, nn.Module):
             if bias is None and not need_weights and is_one_node(self.dropout, queries, keys, values):
                 factors = self.dropout._factors(scores_shape, queries) if rate > 0.0 else None
                 return ComposedAttention.apply(queries, keys, values, allowed, factors, factor)
-            scores = queries @ keys.transpose(-2, -1) * factor
+            scores = scores_of(queries, keys) * factor
             scores = scores if bias is None else scores + bias
             weights = softmax_where(scores, allowed)
             self.attention_weights = weights if need_weights else None
-            return self.dropout(weights) @ values
+            return weighed(self.dropout(weights), values)
+        few = queries.dim() == 4 and queries.shape[1] != keys.shape[1]
+        fused = partial(F.scaled_dot_product_attention, dropout_p=rate, scale=factor, enable_gqa=few)
         # The kernel's own causal flag aligns at the first key, ours at the last: they agree when T = S. A branch, since what is
         # compiled or traced for any size has no bool to give.
         if causal and valid_lens is None and mask is None and scores_shape[-2] == scores_shape[-1]:
-            return F.scaled_dot_product_attention(queries, keys, values, dropout_p=rate, is_causal=True, scale=factor)
+            return fused(queries, keys, values, is_causal=True)
         allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
-        output = F.scaled_dot_product_attention(queries, keys, values, allowed, dropout_p=rate, scale=factor)
+        output = fused(queries, keys, values, allowed)
         if allowed is not None and queries.device.type != "cpu" and queries.dtype in (torch.bfloat16, torch.float16):
             # cuDNN's kernel, of these formats alone, gives any numbers to a query that has no key.
             output = output.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
@@ -164,16 +167,17 @@ class MultiHeadAttention(WeightsOfHeads, Called, nn.Module):
         super().__init__()
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
         chosen = Chosen(HeadOptions, options, dropout)
-        inner = num_heads * check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
-        self.num_heads = num_heads
+        width = check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
+        self.num_heads, self.num_kv_heads = num_heads, check_kv_heads(num_heads, chosen.num_kv_heads)
+        inner, few = width * num_heads, width * self.num_kv_heads
         self.attention = DotProductAttention(dropout, scaled=chosen.attention_scale)
         self.W_q = nn.Linear(query_size, inner, bias=use_bias)
-        self.W_k = nn.Linear(key_size, inner, bias=use_bias)
-        self.W_v = nn.Linear(value_size, inner, bias=use_bias)
+        self.W_k = nn.Linear(key_size, few, bias=use_bias)
+        self.W_v = nn.Linear(value_size, few, bias=use_bias)
         self.W_o = nn.Linear(inner, num_hiddens, bias=use_bias)
         turns = {"base": chosen.rotary_base, "layout": chosen.rotary_layout}
         rotary = chosen.position == "rotary"
-        self.rotary = RotaryEncoding(inner // num_heads, chosen.max_len, **turns) if rotary else None
+        self.rotary = RotaryEncoding(width, chosen.max_len, **turns) if rotary else None
 
     def _turned(self, heads: Tensor, offset: Any) -> Tensor:
         return heads if self.rotary is None else self.rotary(heads, offset)
@@ -181,7 +185,7 @@ class MultiHeadAttention(WeightsOfHeads, Called, nn.Module):
     def project_keys_values(self, keys: Tensor, values: Tensor, offset: Any = 0) -> tuple[Tensor, Tensor]:
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
-        keys, values = transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        keys, values = (transpose_qkv(part, self.num_kv_heads) for part in (self.W_k(keys), self.W_v(values)))
         return self._turned(keys, offset), values
 
     def attend(

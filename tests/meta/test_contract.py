@@ -16,6 +16,7 @@ MODEL = "torch"  # what others are compared with where the interface is silent: 
 # Files that one backend needs and no other has, with the reason; what makes one fast beside its layers is in its shortcuts/.
 EXTRA_FILES = {
     ("numpy", "framework.py"): "parameters, modules and linear layers, which the others' frameworks bring",
+    ("numpy", "projection.py"): "one product for several linear layers of one array, and its gradients, which autograd derives",
     ("numpy", "activations.py"): "activations with their derivatives, and an erf, which the others' frameworks bring",
     ("numpy", "rounding.py"): "what lower precision loses, measured on NumPy, which has none itself",
     ("numpy", "int8.py"): "likewise of products of whole numbers",

@@ -75,13 +75,20 @@ def decoding(enc_outputs=True, lens=(4, 2)):
     return inputs
 
 
+def grouped(rng):
+    """Four heads of queries, two of keys and values."""
+    return [rng.standard_normal((B, heads, steps, D)) for heads, steps in ((4, T), (2, S), (2, S))]
+
+
 SOURCE, SOURCE_LENS = np.array([[4, 5, 3, 1], [5, 0, 4, 3]]), np.array([3, 4])
 TARGET, LABELS, TARGET_LENS = np.array([[2, 5, 4], [2, 0, 0]]), np.array([[5, 4, 3], [0, 3, 1]]), np.array([3, 2])
 EMPTY_ROW = [[1, 4, 2], [0, 3, 4]]
 MASK = np.array([[[[True, False, True, True]]], [[[False, True, True, False]]]])
 HEAD_MASK = np.random.default_rng(3).random((B, H, T, S)) < 0.6
+GROUPED_MASK = np.random.default_rng(4).random((B, 4, T, S)) < 0.6
 MHA = ("MultiHeadAttention", (D, D, D, D, H, 0.0))
 MHA_BIAS = ("MultiHeadAttention", (D, D, D, D, H, 0.0, True))
+MHA_OF_FOUR = ("MultiHeadAttention", (D, D, D, D, 4, 0.0, True))
 BLOCK = (D, D, D, D, [D], D, F, H, 0.0)
 LAYERS = {
     "layer norm": Case("LayerNorm", (D,), normal(B, T, D)),
@@ -101,6 +108,11 @@ LAYERS = {
     "ffn gated": Case("PositionWiseFFN", (D, F, 3), normal(B, T, D), {"activation": "gelu_tanh", "gated": True}),
     "dot product, not scaled": Case("DotProductAttention", (0.0,), **attending(), options={"scaled": False}),
     "attention, heads of their own width": Case(*MHA_BIAS, **attending([1, 3]), options={"head_size": 5}),
+    "dot product, fewer heads of keys": Case("DotProductAttention", (0.0,), grouped, call={"mask": GROUPED_MASK}),
+    "attention, fewer heads of keys": Case(*MHA_OF_FOUR, **attending([1, 3]), options={"num_kv_heads": 2}),
+    "attention, fewer heads of keys, rotary": Case(
+        *MHA_OF_FOUR, **attending(steps=4, causal=True), options={"num_kv_heads": 1, "head_size": 2, "position": "rotary"}
+    ),
     "dot product": Case("DotProductAttention", (0.0,), **attending()),
     "dot product, lens": Case("DotProductAttention", (0.0,), **attending([4, 0])),
     "dot product, heads": Case("DotProductAttention", (0.0,), **attending(EMPTY_ROW, heads=(H,))),
@@ -168,10 +180,11 @@ def first(output):
     return output[0] if isinstance(output, tuple) else output
 
 
-def test_one_array_in_several_places():
+@pytest.mark.parametrize("few", [None, 2])
+def test_one_array_in_several_places(few):
     """The joined projections give the sum of the gradients that separate inputs get."""
     rng = np.random.default_rng(5)
-    layer = BACKEND.layer(*MHA_BIAS[:1], *MHA_BIAS[1])
+    layer = BACKEND.layer(*MHA_OF_FOUR[:1], *MHA_OF_FOUR[1], num_kv_heads=few)
     randomise(layer, rng)
     X, Y, cotangent = rng.standard_normal((B, T, D)), rng.standard_normal((B, S, D)), rng.standard_normal((B, T, D))
     for inputs in ((X, X, X), (X, Y, Y)):

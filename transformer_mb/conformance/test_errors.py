@@ -82,6 +82,7 @@ LAYERS = {
     "rank of queries": ("MultiHeadAttention", (8, 8, 8, 8, 2, 0.0), [(3, 8), (2, 3, 8), (2, 3, 8)], r"queries must have shape \[B, T, 8\], got \[3, 8\]"),
     "batch of keys": ("DotProductAttention", (0.0,), [(2, 3, 4), (3, 3, 4), (3, 3, 4)], "must share the batch"),
     "steps of values": ("DotProductAttention", (0.0,), [(2, 3, 4), (2, 3, 4), (2, 5, 4)], "and keys and values their steps"),
+    "heads of keys": ("DotProductAttention", (0.0,), [(2, 4, 3, 8), (2, 3, 3, 8), (2, 3, 3, 8)], "must divide those of queries"),
     "residual": ("AddNorm", ([4], 0.0), [(2, 3, 4), (2, 1, 4)], r"X and Y must have the same shape, got \[2, 3, 4\] and \[2, 1, 4\]"),
     "norm shape": ("LayerNorm", ([3, 4],), [(2, 4, 4)], r"must end in the sizes \[3, 4\], got \[2, 4, 4\]"),
     "ffn width": ("PositionWiseFFN", (4, 5, 6), [(2, 3, 5)], r"must have shape \[B, T, 4\], got \[2, 3, 5\]"),

@@ -34,6 +34,7 @@ KINDS = {
         "encoder_attention_bias": True,
         "norm_position": "pre",
     },
+    "fewer heads of keys": {"encoder_num_heads": 4, "decoder_num_heads": 8, "num_kv_heads": 2, **BIASES},
     "relative": {"position": "relative", "relative_buckets": 6, "relative_max_distance": 5, "norm_position": "pre"},
     "gated": {"norm_kind": "rms_norm", "norm_position": "pre", "activation": "silu", "ffn_gated": True, "ffn_bias": False},
     "no affine": {"norm_affine": False, "embedding_norm": True, "embedding_scale": False, "sinusoid_layout": "halves"},
@@ -48,7 +49,11 @@ KINDS = {
     },
 }
 ALONE = {"architecture": "decoder", "source_vocab_size": None, "norm_position": "pre", "final_norm": True}
-PROMPTED = {"sinusoidal": {}, "rotary": {"position": "rotary"}}
+PROMPTED = {
+    "sinusoidal": {},
+    "rotary": {"position": "rotary"},
+    "fewer heads of keys": {"position": "rotary", "decoder_num_heads": 4, "num_kv_heads": 2},
+}
 # A source of no token attends to nothing.
 SOURCE, LENS = np.random.default_rng(0).integers(4, 11, (3, 6)), np.array([4, 0, 6])
 

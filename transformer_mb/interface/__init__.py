@@ -3,9 +3,10 @@
 A backend's layers are native objects of its framework; these protocols say what they share, and a test compares every
 backend with them: names, order, defaults and keyword-only options of constructors and calls. Names and order are those
 of Dive into Deep Learning as its package d2l 0.17 has them (chapter 10). Shape letters: B batch, T query steps, S key
-steps, H heads, D num_hiddens, F ffn_num_hiddens, V vocabulary. A layer also takes what its framework requires of a
-constructor, keyword-only (Keras ``name`` and ``dtype``, nnx ``rngs`` and ``param_dtype``). The options of blocks and
-stacks are in ``layer_options.py``, the contract of a whole backend in ``backend.py``, that of its trainer in ``trainer.py``.
+steps, H heads, G those of keys and values where they are fewer, D num_hiddens, F ffn_num_hiddens, V vocabulary. A layer also
+takes what its framework requires of a constructor, keyword-only (Keras ``name`` and ``dtype``, nnx ``rngs`` and
+``param_dtype``). The options of blocks and stacks are in ``layer_options.py``, the contract of a whole backend in
+``backend.py``, that of its trainer in ``trainer.py``.
 
 What a layer refuses, it refuses in the same words everywhere, with the checks of ``checks.py``: ShapeError for ranks, widths
 and batches, of no rows too, DtypeError for a mask that is not boolean, features that are whole numbers or of a dtype that the

@@ -121,7 +121,8 @@ class DotProductAttention(Protocol):
     Without ``scaled`` it is softmax(Q K^T) V, as in T5.
 
     Args:
-        queries: [B, T, d] or [B, H, T, d]; keys, values: the same with S steps.
+        queries: [B, T, d] or [B, H, T, d]; keys, values: the same with S steps, or [B, G, S, d] of fewer heads: G divides H,
+            and each serves H / G consecutive heads of queries (Ainslie et al. 2023).
         valid_lens: None, [B] or [B, T] int: how many leading keys each query may attend to.
         mask: boolean, True = may attend. Two dimensions are [T, S], three are [B, T, S] (the same for every head), four
             are [B, H, T, S], each of which may be 1: a mask for each head of all rows is [1, H, T, S].
@@ -167,9 +168,11 @@ class MultiHeadAttention(Protocol):
     rotary positions beyond ``max_len``.
 
     ``head_size`` is the width of a head, None for num_hiddens / num_heads: W_q, W_k and W_v give num_heads * head_size numbers,
-    and W_o takes as many. Without ``attention_scale`` the scores are not divided by its root.
+    and W_o takes as many. With ``num_kv_heads`` G, which divides num_heads, W_k and W_v give G * head_size, and each head of
+    keys and values serves num_heads / G consecutive heads of queries (grouped-query attention, Ainslie et al. 2023).
+    Without ``attention_scale`` the scores are not divided by the root of a head's width.
     With ``position="rotary"`` queries and keys are turned by their positions, see ``positions.rotary_table``.
-    ``project_keys_values(keys, values, offset)`` gives the projected [B, H, S, D/H] pair that a cache holds, and
+    ``project_keys_values(keys, values, offset)`` gives the projected [B, G, S, D/H] pair that a cache holds, and
     ``attend(queries, projected_keys, projected_values, ...)`` the rest of the call. The call, too, takes such a pair.
     """
 

@@ -49,7 +49,8 @@ EXTRA = {
     "tokens are text",
 }
 DECODING = ("suppress_ids", "compat_decode")  # what a source records of these may be changed
-OF_FEW = ("ffn_gated", "head_size", "attention_scale", "output_scale")  # switches that most families and libraries do not have
+# Switches that most families and libraries do not have.
+OF_FEW = ("ffn_gated", "head_size", "num_kv_heads", "attention_scale", "output_scale")
 USUAL = {field.name: field.default for field in dataclasses.fields(TransformerConfig)}
 FIELDS = tuple(USUAL)
 

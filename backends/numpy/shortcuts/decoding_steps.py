@@ -77,7 +77,7 @@ class DecodingSteps:
 
 
 class BlockSteps:
-    """A decoder block's steps, with buffers [N, H, max_steps, D/H] of its keys, divided by sqrt(D/H), and of its values."""
+    """A decoder block's steps, with buffers [N, G, max_steps, D/H] of its keys, divided by sqrt(D/H), and of its values."""
 
     def __init__(
         self,
@@ -89,22 +89,21 @@ class BlockSteps:
         max_steps: int,
     ):
         own, cross, ffn = block.attention1, block.attention2, block.ffn
-        weight, self.heads = own.W_q.weight.value, own.num_heads
-        width = len(weight) // self.heads
+        weight, width, few = own.W_q.weight.value, own._width, own.num_kv_heads
         self.scale = own.attention._factor(width)
-        self.project, self.output = heads(rows, self.heads, own.W_q, own.W_k, own.W_v), product(rows, own.W_o)
+        self.project, self.output = heads(rows, width, own.W_q, own.W_k, own.W_v), product(rows, own.W_o)
         self.rotary = own.rotary
         self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
         if self.keys is None:
-            self.keys = np.empty((rows, self.heads, max_steps, width), weight.dtype)
+            self.keys = np.empty((rows, few, max_steps, width), weight.dtype)
             self.values = np.empty_like(self.keys)
         else:
             self.keys[:, :, : cache.self_attention.length] *= self.scale
         self.cross = None
         if cross is not None and enc_outputs is not None:
             B, S, D = enc_outputs.shape
-            parts = heads(B * S, self.heads, cross.W_k, cross.W_v)(enc_outputs.reshape(B * S, D))
-            keys, values = (part.reshape(B, S, self.heads, width).swapaxes(1, 2) for part in parts)  # [B, H, S, D/H]
+            parts = heads(B * S, width, cross.W_k, cross.W_v)(enc_outputs.reshape(B * S, D))
+            keys, values = (part.reshape(B, S, few, width).swapaxes(1, 2) for part in parts)  # [B, G, S, D/H]
             keys *= self.scale
             if hidden is not None:
                 values *= hidden.values
@@ -127,14 +126,16 @@ class BlockSteps:
         np.multiply(k, self.scale, out=self.keys[:, :, t])
         self.values[:, :, t] = v
         past = slice(t + 1)
-        return self.output(attend(q[:, :, None], self.keys[:, :, past], self.values[:, :, past], hidden).reshape(len(X), -1))
+        q = q.reshape(*k.shape[:2], -1, q.shape[-1])  # [N, G, H/G, D/H]: heads that ask the same keys
+        return self.output(attend(q, self.keys[:, :, past], self.values[:, :, past], hidden).reshape(len(X), -1))
 
     def _attend_source(self, X: np.ndarray) -> np.ndarray:
         keys, values, query, output = self.cross
-        B, H, _, width = keys.shape
-        # [B, H, beam, D/H]: the hypotheses of a source ask the same keys.
-        q = query(X).reshape(B, -1, H, width).swapaxes(1, 2)
-        return output(attend(q, keys, values, self.hidden).swapaxes(1, 2).reshape(len(X), -1))
+        B, G, _, width = keys.shape
+        beam = len(X) // B
+        # The hypotheses of a source ask the same keys: [B, beam, H, D/H] -> [B, G, H/G * beam, D/H].
+        q = query(X).reshape(B, beam, -1, width).swapaxes(1, 2).reshape(B, G, -1, width)
+        return output(attend(q, keys, values, self.hidden).reshape(B, -1, beam, width).swapaxes(1, 2).reshape(len(X), -1))
 
     def _feed_forward(self, X: np.ndarray) -> np.ndarray:
         return self.dense2(self.inner(X))

@@ -74,13 +74,20 @@ def product(rows: int, *layers: Linear) -> Operation:
     return multiply
 
 
-def heads(rows: int, num_heads: int, *layers: Linear) -> Callable[[np.ndarray], Iterable[np.ndarray]]:
-    """X [N, in] -> [N, H, out/H] of each layer."""
+def heads(rows: int, width: int, *layers: Linear) -> Callable[[np.ndarray], Iterable[np.ndarray]]:
+    """X [N, in] -> [N, out/width, width] of each layer."""
     if layers[0].weight.value.size > SMALL_WEIGHT:
         parts = [product(rows, layer) for layer in layers]
-        return lambda X: [part(X).reshape(len(X), num_heads, -1) for part in parts]
+        return lambda X: [part(X).reshape(len(X), -1, width) for part in parts]
     joined = product(rows, *layers)
-    return lambda X: joined(X).reshape(len(X), len(layers), num_heads, -1).swapaxes(0, 1)
+    ends = np.cumsum([len(layer.weight.value) // width for layer in layers]).tolist()
+    places = [slice(first, last) for first, last in zip([0, *ends], ends, strict=False)]
+
+    def parted(X: np.ndarray) -> list[np.ndarray]:
+        Y = joined(X).reshape(len(X), -1, width)
+        return [Y[:, place] for place in places]
+
+    return parted
 
 
 def norm(layer: LayerNorm | None, dtype: np.dtype) -> Operation:
@@ -114,7 +121,10 @@ def _averages(size: int, eps: float, dtype: np.dtype) -> tuple[np.ndarray, np.nd
 
 
 def attend(queries: np.ndarray, keys: np.ndarray, values: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
-    """[B, H, T, d], [B, H, S, d] and a mask to be added, to [B, H, T, d]; the keys are divided by sqrt(d) already."""
+    """[B, G, T, d], [B, G, S, d] and a mask to be added, to [B, G, T, d]; the keys are divided by sqrt(d) already.
+
+    Heads of queries that ask the same keys are steps of one.
+    """
     # Numbers of a head that do not lie next to each other are multiplied one by one.
     scores = np.matmul(np.ascontiguousarray(queries), keys.swapaxes(-1, -2))
     if mask is not None:
@@ -178,13 +188,13 @@ def _block(block: EncoderBlock, X: np.ndarray, B: int, hidden: Hidden | None) ->
 
 
 def _attend(layer: MultiHeadAttention, X: np.ndarray, B: int, hidden: Hidden | None) -> np.ndarray:
-    parts = heads(len(X), layer.num_heads, layer.W_q, layer.W_k, layer.W_v)(X)
-    q, k, v = (part.reshape(B, -1, *part.shape[1:]).swapaxes(1, 2) for part in parts)  # [B, H, S, D/H]
+    parts = heads(len(X), layer._width, layer.W_q, layer.W_k, layer.W_v)(X)
+    q, k, v = (part.reshape(B, -1, *part.shape[1:]).swapaxes(1, 2) for part in parts)  # [B, H or G, S, D/H]
     if layer.rotary is not None:
         q, k = layer.rotary.forward(q), layer.rotary.forward(k)
     q *= layer.attention._factor(q.shape[-1])
     if hidden is not None:
         v *= hidden.values
-    return product(len(X), layer.W_o)(
-        attend(q, k, v, None if hidden is None else hidden.scores).swapaxes(1, 2).reshape(len(X), -1)
-    )
+    grouped = q.reshape(*k.shape[:2], -1, q.shape[-1])
+    output = attend(grouped, k, v, None if hidden is None else hidden.scores).reshape(q.shape)
+    return product(len(X), layer.W_o)(output.swapaxes(1, 2).reshape(len(X), -1))

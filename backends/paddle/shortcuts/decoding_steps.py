@@ -72,21 +72,20 @@ class DecodingSteps:
 
 
 class BlockSteps:
-    """A decoder block's steps, with keys and values [N, H, length, D/H], grown by concatenation (see ``cache``)."""
+    """A decoder block's steps, with keys and values [N, G, length, D/H], grown by concatenation (see ``cache``)."""
 
     def __init__(self, block: DecoderBlock, enc_outputs: Tensor | None, hidden: Hidden | None, cache: BlockCache):
         own, cross, ffn = block.attention1, block.attention2, block.ffn
         self.projections, self.output, self.rotary = projections(own), product(own.W_o), own.rotary
+        self.heads = own.num_heads
         self.factor = own.attention._factor(own.W_o.weight.shape[0] // own.num_heads)
         self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
         self.cross = None
         if cross is not None and enc_outputs is not None:
             B, S, D = enc_outputs.shape
             rows = reshape(enc_outputs, [B * S, D])
-            # [B, H, S, D/H]
-            keys, values = (
-                swap_axes(reshape(product(part)(rows), [B, S, cross.num_heads, -1])) for part in (cross.W_k, cross.W_v)
-            )
+            projected, few = (product(part)(rows) for part in (cross.W_k, cross.W_v)), cross.num_kv_heads
+            keys, values = (swap_axes(reshape(part, [B, S, few, -1])) for part in projected)  # [B, G, S, D/H]
             self.cross = keys * self.factor, values if hidden is None else values * hidden.values
             self.hidden = None if hidden is None else hidden.scores
             self.cross_query, self.cross_output = product(cross.W_q), product(cross.W_o)
@@ -115,7 +114,6 @@ class BlockSteps:
 
     def _attend_source(self, X: Tensor) -> Tensor:
         keys, values = self.cross
-        B, H, _, size = keys.shape
         # [B, H, beam, D/H]: the hypotheses of a source ask the same keys.
-        queries = swap_axes(reshape(self.cross_query(X), [B, -1, H, size]))
+        queries = swap_axes(reshape(self.cross_query(X), [keys.shape[0], -1, self.heads, keys.shape[3]]))
         return self.cross_output(reshape(swap_axes(attend(queries, keys, values, self.hidden)), [X.shape[0], -1]))

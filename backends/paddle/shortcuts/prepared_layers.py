@@ -80,8 +80,12 @@ def hidden_keys(valid_lens: Tensor | None, steps: int, like: Tensor) -> Hidden |
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, hidden: Tensor | None) -> Tensor:
     """Attend with queries [B, H, T, D/H], which are scaled, to a result of their shape; ``hidden`` is added to the scores."""
+    shape, G = queries.shape, keys.shape[1]
+    if shape[1] != G:  # heads that ask the same keys are steps of one
+        queries = reshape(queries, [0, G, -1, shape[3]])
     scores = paddle.matmul(queries, keys, transpose_y=True)
-    return paddle.matmul(F.softmax(scores if hidden is None else scores + hidden), values)
+    output = paddle.matmul(F.softmax(scores if hidden is None else scores + hidden), values)
+    return output if shape[1] == G else reshape(output, shape)
 
 
 def reshape(X: Tensor, shape: list[int]) -> Tensor:
@@ -111,13 +115,14 @@ def product(*layers: nn.Layer) -> Product:
 
 
 def projections(attention: MultiHeadAttention) -> Callable[[Tensor], list[Tensor]]:
-    """X [N, in] -> its queries, keys and values, [N, H, 1, D/H] each."""
-    parts, H = (attention.W_q, attention.W_k, attention.W_v), attention.num_heads
+    """X [N, in] -> its queries, keys and values, [N, H, 1, D/H] and [N, G, 1, D/H]."""
+    parts = attention.W_q, attention.W_k, attention.W_v
+    H, G, width = attention.num_heads, attention.num_kv_heads, attention.W_q.weight.shape[1] // attention.num_heads
     if math.prod(attention.W_q.weight.shape) > JOINED:
         apart = [product(part) for part in parts]
-        return lambda X: [reshape(part(X), [0, H, 1, -1]) for part in apart]
+        return lambda X: [reshape(part(X), [0, -1, 1, width]) for part in apart]
     joined = product(*parts)
-    return lambda X: _C_ops.unbind(reshape(joined(X), [0, 3, H, 1, -1]), 1)
+    return lambda X: _C_ops.split(reshape(joined(X), [0, -1, 1, width]), [H, G, G], 1)
 
 
 def norm(layer: LayerNorm | None, dtype: paddle.dtype) -> Product:
@@ -173,8 +178,7 @@ def _block(block: EncoderBlock, X: Tensor, S: int, hidden: Hidden | None) -> Ten
 
 def _attend(attention: MultiHeadAttention, X: Tensor, S: int, hidden: Hidden | None) -> Tensor:
     width = attention.W_q.weight.shape[1] // attention.num_heads
-    heads = [-1, S, attention.num_heads, width]
-    queries, keys, values = (swap_axes(reshape(part, heads)) for part in projections(attention)(X))
+    queries, keys, values = (swap_axes(reshape(part, [-1, S, part.shape[1], width])) for part in projections(attention)(X))
     if attention.rotary is not None:
         queries, keys = attention.rotary.forward(queries), attention.rotary.forward(keys)
     queries = queries * attention.attention._factor(width)

@@ -45,7 +45,7 @@ def is_plain(decoder: TransformerDecoder) -> bool:
         # The name of a policy says also whether it is mixed or quantized.
         if layer.weights and layer.dtype_policy.name != dtype:
             return False
-    heads = {block.attention1.num_heads for block in decoder.blks}
+    heads = {(block.attention1.num_heads, block.attention1.num_kv_heads) for block in decoder.blks}
     return len(heads) == 1 and dtype in ("float32", "float64")
 
 
@@ -55,7 +55,7 @@ class DecodingSteps:
     Args:
         enc_outputs, valid_lens: [N, S, D] and [N], both None for a decoder alone. tokens: [N]. max_steps: of the caches.
 
-    ``buffers``: of each block the keys and then the values, [max_steps, N * H, D/H] each, which a loop carries along. The
+    ``buffers``: of each block the keys and then the values, [max_steps, N * G, D/H] each, which a loop carries along. The
     steps come first, so that those until now are no copy but the beginning.
     """
 
@@ -77,20 +77,21 @@ class DecodingSteps:
         self.moving = decoder.compat_decode != "d2l"  # the book's predictor feeds one token at a time, each at position 0
         self.length, self.left_padding = caches[0].self_attention.length, caches[0].self_attention.left_padding
         self.heads, self.max_steps = decoder.blks[0].attention1.num_heads, max_steps
+        few = decoder.blks[0].attention1.num_kv_heads
         cross_mask = None
         if enc_outputs is not None:
             B, S, _ = keras.ops.shape(enc_outputs)
             cross_mask = length_mask(valid_lens, (B, 1, 1, S), enc_outputs)[:, 0]
-            cross_mask = tf.repeat(cross_mask, self.heads, axis=0)  # [N * H, 1, S]
+            cross_mask = tf.repeat(cross_mask, few, axis=0)  # [N * G, 1, S]
         self.blocks = [BlockSteps(block, enc_outputs, cross_mask) for block in decoder.blks]
-        rows = keras.ops.shape(tokens)[0] * self.heads
+        rows = keras.ops.shape(tokens)[0] * few
         self.buffers = [buffer for cache in caches for buffer in self._buffers(cache, rows, decoder.blks[0])]
         self.embedding_norm, self.norm = _norm(decoder.embedding_norm), _norm(decoder.norm)
         self.dense = _tied_product(decoder.dense) if isinstance(decoder.dense, TiedDense) else _product(decoder.dense)
 
     def _buffers(self, cache: BlockCache, rows: tf.Tensor, block: DecoderBlock) -> list[tf.Tensor]:
         own = cache.self_attention
-        width = block.attention1.W_k.units // self.heads
+        width = block.attention1.W_q.units // self.heads
         if own.key_buffer is None:
             # Written in place: tf.zeros would be one and the same tensor for all of them.
             shape, dtype = (self.max_steps, rows, width), self.embedding.dtype
@@ -125,6 +126,8 @@ class BlockSteps:
         self.width = own.W_q.units // own.num_heads
         scale = own.attention._factor(self.width)
         self.inner_width = own.W_q.units
+        self.shared = own.num_heads // own.num_kv_heads  # heads of queries that ask the same keys
+        self.sizes = [own.W_q.units, own.W_k.units, own.W_v.units]
         parts = own.W_q, own.W_k, own.W_v
         joined = math.prod(own.W_q.kernel.shape) <= JOINED
         self.joined = _product(*parts, scale=scale) if joined else None
@@ -134,7 +137,7 @@ class BlockSteps:
         if cross is not None and enc_outputs is not None:
             keys, values = cross.project_keys_values(enc_outputs, enc_outputs)
             S = keras.ops.shape(keys)[2]
-            keys, values = (tf.reshape(each, (-1, S, self.width)) for each in (keys, values))  # [N * H, S, D/H]
+            keys, values = (tf.reshape(each, (-1, S, self.width)) for each in (keys, values))  # [N * G, S, D/H]
             # A row without any key gets zeros.
             values = tf.where(tf.reduce_any(cross_mask, axis=-1, keepdims=True), values, 0.0)
             hidden = tf.where(cross_mask, tf.zeros((), keys.dtype), keys.dtype.min / 2)
@@ -172,25 +175,29 @@ class BlockSteps:
         keys: tf.Tensor,
         values: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        parts = [part(X) for part in self.parts] if self.joined is None else tf.split(self.joined(X), 3, axis=1)
-        q, k, v = (tf.reshape(part, (1, -1, self.width)) for part in parts)  # [1, N * H, D/H]
+        parts = [part(X) for part in self.parts] if self.joined is None else tf.split(self.joined(X), self.sizes, axis=1)
+        q, k, v = (tf.reshape(part, (1, -1, self.width)) for part in parts)  # [1, N * H or N * G, D/H]
         if self.rotary is not None:
             rows = self.rotary.table(X.dtype)[place[0]]
             q, k = (self.rotary._turned(part, rows[0], rows[1]) for part in (q, k))
         # In place, where all others copy the buffer: at base size a tenth of the time of 32 rows.
         keys = tf.raw_ops.InplaceUpdate(x=keys, i=place, v=k)
         values = tf.raw_ops.InplaceUpdate(x=values, i=place, v=v)
-        scores = tf.reduce_sum(keys[:past] * q, axis=-1)  # [past, N * H]
+        scores = tf.reduce_sum(self._each(keys[:past]) * q, axis=-1)  # [past, N * H]
         if mask is not None:
             scores = tf.where(mask, scores, scores.dtype.min)
         weights = tf.exp(scores - tf.reduce_max(scores, axis=0))
-        summed = tf.reduce_sum(weights[:, :, None] * values[:past], axis=0)  # [N * H, D/H]
+        summed = tf.reduce_sum(weights[:, :, None] * self._each(values[:past]), axis=0)  # [N * H, D/H]
         output = summed / tf.reduce_sum(weights, axis=0)[:, None]
         return self.output(tf.reshape(output, (-1, self.inner_width))), keys, values
 
+    def _each(self, few: tf.Tensor) -> tf.Tensor:
+        """[past, N * G, D/H] -> [past, N * H, D/H]."""
+        return few if self.shared == 1 else tf.repeat(few, self.shared, axis=1)
+
     def _attend_source(self, X: tf.Tensor) -> tf.Tensor:
         keys, values, hidden, query, output = self.cross
-        q = tf.reshape(query(X), (-1, 1, self.width))  # [N * H, 1, D/H]
+        q = tf.reshape(query(X), (-1, self.shared, self.width))  # [N * G, H/G, D/H]
         weights = tf.nn.softmax(products(q, keys, transpose_b=True) + hidden)
         return output(tf.reshape(products(weights, values), (-1, self.inner_width)))
 

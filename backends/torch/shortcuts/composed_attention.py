@@ -37,6 +37,23 @@ def softmax_where(scores: Tensor, allowed: Tensor | None) -> Tensor:
     return softmax(scores.masked_fill(outside, torch.finfo(scores.dtype).min)).masked_fill(outside, 0.0)
 
 
+def grouped(X: Tensor, keys: Tensor) -> Tensor:
+    """[B, H, T, ...] -> [B, G, H/G * T, ...] for keys of G heads: consecutive heads of queries are steps of one."""
+    if X.dim() == 3 or X.shape[1] == keys.shape[1]:
+        return X
+    return X.reshape(X.shape[0], keys.shape[1], -1, X.shape[-1])
+
+
+def scores_of(queries: Tensor, keys: Tensor) -> Tensor:
+    """[B, H, T, S] of products, which need no factor of their own for each head of keys."""
+    return (grouped(queries, keys) @ keys.transpose(-2, -1)).view(*queries.shape[:-1], keys.shape[-2])
+
+
+def weighed(weights: Tensor, values: Tensor) -> Tensor:
+    """[B, H, T, S] and values of as many heads, or fewer, to [B, H, T, D]."""
+    return (grouped(weights, values) @ values).view(*weights.shape[:-1], values.shape[-1])
+
+
 def is_one_node(dropout: Dropout, *tensors: Tensor) -> bool:
     """Tell whether ``ComposedAttention`` will do: only its result is wanted, and only backward derivatives."""
     traced = torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._are_functorch_transforms_active()
@@ -55,23 +72,24 @@ class ComposedAttention(torch.autograd.Function):
     def forward(
         ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, allowed: Tensor | None, factors: Tensor | None, scale: float
     ) -> Tensor:
-        weights = _weights((queries @ keys.transpose(-2, -1)).mul_(scale), allowed)
+        weights = _weights(scores_of(queries, keys).mul_(scale), allowed)
         ctx.scale = scale
         ctx.save_for_backward(queries, keys, values, weights, allowed, factors)
-        return (weights if factors is None else weights * factors) @ values
+        return weighed(weights if factors is None else weights * factors, values)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         queries, keys, values, weights, allowed, factors = ctx.saved_tensors
         if torch.is_grad_enabled():  # a gradient of gradients goes through the weights, too
-            weights = softmax_where(queries @ keys.transpose(-2, -1) * ctx.scale, allowed)
+            weights = softmax_where(scores_of(queries, keys) * ctx.scale, allowed)
         dropped = weights if factors is None else weights * factors
-        of_weights = gradient @ values.transpose(-2, -1)
+        of_weights = scores_of(gradient, values)
         if factors is not None:
             of_weights = of_weights * factors
         of_scores = weights * (of_weights - (of_weights * weights).sum(dim=-1, keepdim=True)) * ctx.scale
-        transposed = dropped.transpose(-2, -1), of_scores.transpose(-2, -1)
-        return of_scores @ keys, transposed[1] @ queries, transposed[0] @ gradient, None, None, None
+        of_keys = grouped(of_scores, keys).transpose(-2, -1) @ grouped(queries, keys)
+        of_values = grouped(dropped, values).transpose(-2, -1) @ grouped(gradient, values)
+        return weighed(of_scores, keys), of_keys, of_values, None, None, None
 
 
 def _weights(scores: Tensor, allowed: Tensor | None) -> Tensor:

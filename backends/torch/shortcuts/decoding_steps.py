@@ -85,7 +85,7 @@ class DecodingSteps:
 
 
 class BlockSteps:
-    """A decoder block's steps, with buffers [N, H, max_steps, D/H] of its keys and values."""
+    """A decoder block's steps, with buffers [N, G, max_steps, D/H] of its keys and values."""
 
     def __init__(
         self,
@@ -97,8 +97,9 @@ class BlockSteps:
         max_steps: int,
     ):
         own, cross, ffn = block.attention1, block.attention2, block.ffn
-        weight, self.heads = own.W_q.weight, own.num_heads
-        self.factor = own.attention._factor(weight.shape[0] // self.heads)
+        weight, few = own.W_q.weight, own.num_kv_heads
+        self.width = weight.shape[0] // own.num_heads
+        self.factor, self.numbers = own.attention._factor(self.width), (own.num_heads, few, few)
         parts = own.W_q, own.W_k, own.W_v
         joined = weight.numel() <= JOINED and not isinstance(own.W_q, Int8Linear)
         self.joined = product(rows, *parts) if joined else None
@@ -108,12 +109,12 @@ class BlockSteps:
             self.rotary._match(weight)
         self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
         if self.keys is None:
-            self.keys = weight.new_empty(rows, self.heads, max_steps, weight.shape[0] // self.heads)
+            self.keys = weight.new_empty(rows, few, max_steps, self.width)
             self.values = torch.empty_like(self.keys)
         self.cross = None
         if cross is not None and enc_outputs is not None:
             projected = (layer.forward(enc_outputs) for layer in (cross.W_k, cross.W_v))
-            keys, values = (heads(X, len(enc_outputs), self.heads) for X in projected)  # [B, H, S, D/H]
+            keys, values = (heads(X, len(enc_outputs), few) for X in projected)  # [B, G, S, D/H]
             self.cross, self.cross_mask = (keys, values, product(rows, cross.W_q), product(rows, cross.W_o)), cross_mask
         self.inner, self.dense2 = ffn._inner(partial(product, rows)), product(rows, ffn.dense2)
         self.pre = block.addnorm1.pre
@@ -129,21 +130,24 @@ class BlockSteps:
         return self.dense2(self.inner(X))
 
     def _attend_own(self, X: Tensor, t: int, mask: Tensor | None) -> Tensor:
-        N, H = X.shape[0], self.heads
+        N = X.shape[0]
         if self.joined is None:
-            q, k, v = (part(X).view(N, H, -1) for part in self.parts)
+            q, k, v = (part(X).view(N, -1, self.width) for part in self.parts)
         else:
-            q, k, v = self.joined(X).view(N, 3, H, -1).unbind(1)
+            q, k, v = self.joined(X).view(N, -1, self.width).split(self.numbers, 1)
         if self.rotary is not None:
             q, k = (self.rotary._turned(part, *self.rotary.table[t]) for part in (q, k))
         self.keys[:, :, t] = k
         self.values[:, :, t] = v
         keys, values = self.keys[:, :, : t + 1], self.values[:, :, : t + 1]
-        return self.output(attend(q.unsqueeze(2), keys, values, mask, self.factor).reshape(N, -1))
+        q = q.reshape(N, k.shape[1], -1, self.width)  # [N, G, H/G, D/H]: heads that ask the same keys
+        return self.output(attend(q, keys, values, mask, self.factor).reshape(N, -1))
 
     def _attend_source(self, X: Tensor) -> Tensor:
         keys, values, query, output = self.cross
-        B, H, _, size = keys.shape
-        # [B, H, beam, D/H]: the hypotheses of a source ask the same keys.
-        q = query(X).view(B, -1, H, size).transpose(1, 2)
-        return output(attend(q, keys, values, self.cross_mask, self.factor).transpose(1, 2).reshape(len(X), -1))
+        B, G, _, size = keys.shape
+        beam = len(X) // B
+        # The hypotheses of a source ask the same keys: [B, beam, H, D/H] -> [B, G, H/G * beam, D/H].
+        q = query(X).view(B, beam, -1, size).transpose(1, 2).reshape(B, G, -1, size)
+        Y = attend(q, keys, values, self.cross_mask, self.factor).reshape(B, -1, beam, size)
+        return output(Y.transpose(1, 2).reshape(len(X), -1))

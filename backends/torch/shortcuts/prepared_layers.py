@@ -49,7 +49,8 @@ def heads(X: Tensor, B: int, H: int) -> Tensor:
 
 def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, factor: float) -> Tensor:
     # The fused kernel takes only numbers of a head that lie next to each other.
-    return F.scaled_dot_product_attention(q if q.stride(-1) == 1 else q.contiguous(), keys, values, mask, scale=factor)
+    q, few = q if q.stride(-1) == 1 else q.contiguous(), q.shape[1] != keys.shape[1]
+    return F.scaled_dot_product_attention(q, keys, values, mask, scale=factor, enable_gqa=few)
 
 
 def product(rows: int, *layers: nn.Linear) -> Product:
@@ -124,7 +125,8 @@ def _block(block: EncoderBlock, X: Tensor, mask: Tensor | None) -> Tensor:
 
 def _attend(block: EncoderBlock, X: Tensor, mask: Tensor | None) -> Tensor:
     own, B = block.attention, len(X)
-    q, k, v = (heads(part.forward(X), B, own.num_heads) for part in (own.W_q, own.W_k, own.W_v))
+    parts = (own.W_q, own.num_heads), (own.W_k, own.num_kv_heads), (own.W_v, own.num_kv_heads)
+    q, k, v = (heads(part.forward(X), B, number) for part, number in parts)
     if own.rotary is not None:
         q, k = own.rotary.forward(q), own.rotary.forward(k)
     return own.W_o.forward(attend(q, k, v, mask, own.attention._factor(q.shape[-1])).transpose(1, 2).flatten(2))

@@ -11,7 +11,7 @@ import numpy
 
 from transformer_mb.attention_weights import WeightsOfHeads
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
-from transformer_mb.config import check_heads, check_sizes
+from transformer_mb.config import check_heads, check_kv_heads, check_sizes
 from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 from transformer_mb.masks import causal_mask
 
@@ -73,6 +73,14 @@ def _allowed(shape: Sequence[int], valid_lens: Any, mask: Any, causal: bool) -> 
     return allowed
 
 
+def _product(X: Any, Y: Any) -> Any:
+    """[B, H, T, ...] @ [B, G, ...], where each of G heads serves H / G consecutive ones, which are steps of one."""
+    if X.ndim == 3 or X.shape[1] == Y.shape[1]:
+        return mx.matmul(X, Y)
+    grouped = mx.reshape(X, (X.shape[0], Y.shape[1], -1, X.shape[-1]))
+    return mx.reshape(mx.matmul(grouped, Y), (*X.shape[:-1], Y.shape[-1]))
+
+
 class DotProductAttention(Module):
     def __init__(self, dropout: float, *, scaled: bool = True):
         self.dropout = Dropout(dropout)
@@ -95,11 +103,11 @@ class DotProductAttention(Module):
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
-        scores = mx.matmul(queries, mx.swapaxes(keys, -2, -1)) * (1.0 / math.sqrt(queries.shape[-1]) if self.scaled else 1.0)
+        scores = _product(queries, mx.swapaxes(keys, -2, -1)) * (1.0 / math.sqrt(queries.shape[-1]) if self.scaled else 1.0)
         scores = scores if bias is None else scores + bias
         weights = _softmax_where(scores, _allowed(scores.shape, valid_lens, mask, causal))
         self.attention_weights = mx.stop_gradient(weights) if need_weights else None
-        return mx.matmul(self.dropout(weights), values)
+        return _product(self.dropout(weights), values)
 
 
 class MultiHeadAttention(WeightsOfHeads, Module):
@@ -116,16 +124,17 @@ class MultiHeadAttention(WeightsOfHeads, Module):
     ):
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
         chosen = Chosen(HeadOptions, options, dropout)
-        inner = num_heads * check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
-        self.num_heads = num_heads
+        width = check_heads(num_hiddens, num_heads, head_size=chosen.head_size)
+        self.num_heads, self.num_kv_heads = num_heads, check_kv_heads(num_heads, chosen.num_kv_heads)
+        inner, few = width * num_heads, width * self.num_kv_heads
         self.attention = DotProductAttention(dropout, scaled=chosen.attention_scale)
         self.W_q = Linear(query_size, inner, bias=use_bias)
-        self.W_k = Linear(key_size, inner, bias=use_bias)
-        self.W_v = Linear(value_size, inner, bias=use_bias)
+        self.W_k = Linear(key_size, few, bias=use_bias)
+        self.W_v = Linear(value_size, few, bias=use_bias)
         self.W_o = Linear(inner, num_hiddens, bias=use_bias)
         turns = {"base": chosen.rotary_base, "layout": chosen.rotary_layout}
         rotary = chosen.position == "rotary"
-        self.rotary = RotaryEncoding(inner // num_heads, chosen.max_len, **turns) if rotary else None
+        self.rotary = RotaryEncoding(width, chosen.max_len, **turns) if rotary else None
 
     def _turned(self, heads: Any, offset: Any) -> Any:
         return heads if self.rotary is None else self.rotary(heads, offset)
@@ -133,7 +142,7 @@ class MultiHeadAttention(WeightsOfHeads, Module):
     def project_keys_values(self, keys: Any, values: Any, offset: Any = 0) -> tuple[Any, Any]:
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
-        keys, values = transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+        keys, values = (transpose_qkv(part, self.num_kv_heads) for part in (self.W_k(keys), self.W_v(values)))
         return self._turned(keys, offset), values
 
     def attend(

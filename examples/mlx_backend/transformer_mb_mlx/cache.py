@@ -11,7 +11,7 @@ from transformer_mb.checks import check_positions
 
 
 class KeyValueCache(NamedTuple):
-    """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation."""
+    """Keys and values [B, G, length, D/H] of all steps so far, grown by concatenation."""
 
     length: int = 0
     max_steps: int | None = None

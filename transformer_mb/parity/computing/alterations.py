@@ -60,6 +60,27 @@ def swapped(first: str, second: str) -> Alter:
     return alter
 
 
+def interleaved(heads: int, few: int) -> Alter:
+    """Let head h of queries ask head h % ``few`` of keys, not h // (heads / few): as if heads of queries had changed places."""
+
+    def moved(value: np.ndarray) -> np.ndarray:
+        return value.reshape(heads // few, few, -1, *value.shape[1:]).swapaxes(0, 1).reshape(value.shape)
+
+    def alter(request: Request) -> Request:
+        return _arrays("W_o.weight", lambda value: moved(value.T).T, _arrays("W_q.weight", moved, request))
+
+    return alter
+
+
+# The buckets of relative positions before and after a token exchanged, as if distances were counted the other way.
+def _turned_round(value: np.ndarray) -> np.ndarray:
+    half = len(value) // 2
+    return np.concatenate([value[:1], value[half + 1 : 2 * half], value[half : half + 1], value[1:half]])
+
+
+mirrored = _altering(_turned_round)
+
+
 def zeroed(prefix: str) -> Alter:
     def alter(request: Request) -> Request:
         changed = {name: value * 0 if name.startswith(prefix) else value for name, value in request.arrays.items()}

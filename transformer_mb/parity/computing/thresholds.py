@@ -15,7 +15,7 @@ TINY = "tiny thresholds"
 # By backend, module and name: what each is when it is tiny. Where two modules read one constant, both are named.
 THRESHOLDS: dict[str, dict[str, Any]] = {
     "numpy": {
-        "attention.SMALL_WEIGHT": 8,
+        "projection.SMALL_WEIGHT": 8,
         "decoding.GROUP": 2,
         "framework.SAFE_EXPONENT": 0.0,
         "framework.SMALL": 1,

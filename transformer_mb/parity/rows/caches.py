@@ -47,7 +47,6 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "compat_decode": CHOICES["compat_decode"],
     **{name: CONFIG[name] for name in SWITCHES},
 }
-OF_THE_CONFIG = tuple(name for name in SETTINGS if name in CONFIG)
 
 
 def _possible(row: Row) -> bool:
@@ -62,17 +61,19 @@ SHARE = 4  # for a seed
 
 
 def cached_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """The book's model, prompts of different lengths, and the seed's."""
+    """The book's model, prompts of different lengths, as few heads of keys as the cache then holds, and the seed's."""
     rows = rows_of("cached", dtype)
     usual = {name: values[0] for name, values in SETTINGS.items()} | {"decoder_num_layers": 2}
     cases: dict[str, Row] = {"d2l": usual, "decoder alone, prompts": usual | {"architecture": "decoder", "padding": "ragged"}}
+    few = {"position": "rotary", "decoder_num_heads": 4, "num_kv_heads": 2}  # the array has as many settings as it can
+    cases["decoder alone, prompts, fewer heads of keys"] = cases["decoder alone, prompts"] | few
     cases |= {f"drawn cache {number}: {CACHES.words(row)}": row for number, row in enumerate(CACHES.share(seed, SHARE), 1)}
     make = {name: partial(cached_request, name, row, dtype, seed) for name, row in cases.items()}
     return [Comparison(name, dtype, rows, make[name]) for name in cases if rows]
 
 
 def _case(name: str, row: Row) -> ModelCase:
-    config = {name: row[name] for name in OF_THE_CONFIG}
+    config = {name: value for name, value in row.items() if name in CONFIG}
     sizes = {"source_vocab_size": None if row["architecture"] == "decoder" else 11, "max_len": row["T"] + SPARE}
     model = TransformerConfig.from_dict({**CONFIGS["d2l"].to_dict(), **config, **sizes})
     lens = "full" if row["source lens"] == "none" else row["source lens"]

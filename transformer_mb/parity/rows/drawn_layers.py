@@ -28,7 +28,7 @@ FLAG = (False, True)
 STEPS, ROWS, HEADS = (4, 1, 2, 3, 17), (3, 1), (2, 1, 4)
 NORM = {"norm_kind": CHOICES["norm_kind"], "norm_affine": (True, False), "norm_eps": (1e-5, 1e-6, 1e-2)}
 ROTARY = {"position": ("sinusoidal", "rotary"), "rotary_layout": CHOICES["rotary_layout"], "rotary_base": (10000.0, 10.0)}
-HEAD_OPTIONS = {**ROTARY, "position": ("rotary", "sinusoidal")}
+HEAD_OPTIONS = {**ROTARY, "position": ("rotary", "sinusoidal"), "num_kv_heads": (None, 2, 1)}
 MASKS: dict[str, Callable[[Random, int, int, int, int], np.ndarray | None]] = {
     "none": lambda random, B, H, T, S: None,
     "keys": lambda random, B, H, T, S: random.random((B, 1, 1, S)) < 0.7,
@@ -128,7 +128,17 @@ def _positions(row: Row, random: Random) -> Case:
 
 def _block(row: Row, random: Random) -> Case:
     B, T = row["rows"], row["T"]
-    names = ("norm_position", "activation", "ffn_bias", "ffn_gated", "head_size", "attention_scale", *NORM, *ROTARY)
+    names = (
+        "norm_position",
+        "activation",
+        "ffn_bias",
+        "ffn_gated",
+        "head_size",
+        "num_kv_heads",
+        "attention_scale",
+        *NORM,
+        *ROTARY,
+    )
     arguments = (D, D, D, D, [D], D, F, row["heads"], 0.0)
     X, options = random.standard_normal((B, T, D)), {name: row[name] for name in names}
     S = T if row["layer"] == "EncoderBlock" else KEYS[row["keys"]](T)
@@ -160,13 +170,15 @@ class Family:
 Settings = dict[str, tuple[Any, ...]]
 
 
-def _in_pairs(row: Row) -> bool:
-    """Rotary positions turn the numbers of a head in pairs."""
-    return row.get("position") != "rotary" or not (row.get("head_size") or 0) % 2
+def _possible(row: Row) -> bool:
+    """Rotary positions turn the numbers of a head in pairs, and each head of keys serves as many of queries."""
+    in_pairs = row.get("position") != "rotary" or not (row.get("head_size") or 0) % 2
+    few = row.get("num_kv_heads") or 1
+    return in_pairs and row.get("heads", few) % few == 0
 
 
 def _family(name: str, share: int, build: Callable[[Row, Random], Case], *settings: Settings) -> Family:
-    array = CoveringArray(name, dict(chain.from_iterable(each.items() for each in settings)), _in_pairs)
+    array = CoveringArray(name, dict(chain.from_iterable(each.items() for each in settings)), _possible)
     return Family(array, share, build)
 
 
@@ -217,7 +229,7 @@ FAMILIES = (
         *("block", 3, _block),
         {"layer": ("EncoderBlock", "DecoderBlock"), "norm_position": CHOICES["norm_position"], **NORM},
         {"activation": CHOICES["activation"], "bias": FLAG, "ffn_bias": FLAG, "ffn_gated": FLAG, "training": FLAG},
-        {"head_size": (None, 3), "attention_scale": (True, False)},
+        {"head_size": (None, 3), "num_kv_heads": (None, 2, 1), "attention_scale": (True, False)},
         {"compat_decode": CHOICES["compat_decode"], "cross_attention": (True, False), "encoder outputs": (True, False)},
         {"T": STEPS, "keys": ("one more", "one less", "the queries", "17"), "rows": ROWS, "heads": HEADS, "lens": LENS},
         ROTARY,

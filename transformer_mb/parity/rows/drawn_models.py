@@ -38,6 +38,7 @@ CONFIG: dict[str, tuple[Any, ...]] = {
     "ffn_dropout": (0.0, 0.2),
     "num_hiddens": (8, 12),
     "head_size": (None, 3),
+    "num_kv_heads": (None, 2, 1),
     "ffn_num_hiddens": (12, 1),
     **{f"{side}_num_heads": (2, 1, 4) for side in ("encoder", "decoder")},
     **{f"{side}_num_layers": (1, 2) for side in ("encoder", "decoder")},
@@ -71,7 +72,14 @@ def _config(row: Row) -> TransformerConfig:
 
 def _possible(row: Row) -> bool:
     """Refuse what the configuration refuses; two settings may need an architecture of their own."""
-    return any(_allowed({"architecture": architecture, **row}) for architecture in CHOICES["architecture"])
+    architectures = (architecture for architecture in CHOICES["architecture"] if _shared(row))
+    return any(_allowed({"architecture": architecture, **row}) for architecture in architectures)
+
+
+def _shared(row: Row) -> bool:
+    """Tell whether keys serve the heads of both sides, be there one: else three settings would hang together, not pairs."""
+    few = row.get("num_kv_heads") or 1
+    return all(row.get(f"{side}_num_heads", few) % few == 0 for side in ("encoder", "decoder"))
 
 
 def _allowed(row: Row) -> bool:
@@ -112,6 +120,7 @@ SEARCH_SWITCHES = (
     *("decoder_num_heads", "decoder_num_layers", "position_offset", "share_embeddings", "output_bias"),
     *("encoder_attention_bias", "decoder_attention_bias", "norm_eps", "norm_affine", "embedding_scale", "ffn_bias"),
     *("relative_buckets", "relative_max_distance", "ffn_gated", "head_size", "attention_scale", "output_scale"),
+    "num_kv_heads",
     *("encoder_num_heads", "token_types"),
 )
 SEARCH: dict[str, tuple[Any, ...]] = {
@@ -142,6 +151,8 @@ def _search_config(row: Row) -> TransformerConfig:
 
 
 def _search_possible(row: Row) -> bool:
+    if not _shared(row):
+        return False
     try:
         _search_config(row)
     except ConfigError:

@@ -36,6 +36,9 @@ CONFIGS = {
     "heads of three numbers, not scaled": TransformerConfig(
         **SMALL, head_size=3, attention_scale=False, norm_position="pre", output_scale=True
     ),
+    "fewer heads of keys, rotary": TransformerConfig(
+        **{**SMALL, "encoder_num_heads": 4, "decoder_num_heads": 4}, num_kv_heads=2, position="rotary", norm_position="pre"
+    ),
     "relative positions": TransformerConfig(
         **SMALL, position="relative", relative_buckets=6, relative_max_distance=5, norm_position="pre", final_norm=True
     ),
@@ -144,6 +147,7 @@ MODELS = [
     ModelCase("d2l, no dropout, smoothed loss per token", CONFIGS["d2l"], rows=64, dropout=False, loss=SMOOTHED),
     ModelCase("silu, uneven sides, smoothed loss", CONFIGS["silu, uneven sides"], loss=SMOOTHED, every_dtype=True),
     ModelCase("heads of three numbers, not scaled", CONFIGS["heads of three numbers, not scaled"], every_dtype=True),
+    ModelCase("fewer heads of keys, rotary", CONFIGS["fewer heads of keys, rotary"], every_dtype=True),
     ModelCase("relative positions", CONFIGS["relative positions"], attention=True, every_dtype=True),
     ModelCase("gated by silu", CONFIGS["gated by silu"], every_dtype=True),
     ModelCase("embedding norm, four rates of dropout", CONFIGS["embedding norm"]),

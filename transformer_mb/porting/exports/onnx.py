@@ -3,10 +3,11 @@
 =============  ==========================================================================================================
 encoder.onnx   ``source`` [B, S], ``source_valid_lens`` [B] (and ``token_types`` [B, S] where the model has them), int64
                -> ``encoder`` [B, S, D]; ``pooled`` [B, D] with a pooler; with a decoder also its cross-attention's
-               ``cross_keys.{i}`` and ``cross_values.{i}`` [B, H, S, D/H] for each block i
-decoder.onnx   ``target`` [B, T] int64, ``past_keys.{i}`` and ``past_values.{i}`` [B, H, P, D/H] of the P steps so far,
+               ``cross_keys.{i}`` and ``cross_values.{i}`` [B, G, S, D/H] for each block i,
+               G heads (as many as there are, unless num_kv_heads says fewer)
+decoder.onnx   ``target`` [B, T] int64, ``past_keys.{i}`` and ``past_values.{i}`` [B, G, P, D/H] of the P steps so far,
                and with an encoder ``source_valid_lens``, ``cross_keys.{i}``, ``cross_values.{i}``
-               -> ``logits`` [B, T, V], ``keys.{i}`` and ``values.{i}`` [B, H, P + T, D/H], the next step's past
+               -> ``logits`` [B, T, V], ``keys.{i}`` and ``values.{i}`` [B, G, P + T, D/H], the next step's past
 vocabularies   ``source_vocabulary.json``, ``target_vocabulary.json``, where the model has them, and tokenizers of subwords
 =============  ==========================================================================================================
 
@@ -77,7 +78,7 @@ def encoder_graph(model: PortedModel) -> GraphBuilder:
         for i in range(config.decoder_num_layers):
             for kind, projection in (("keys", "W_k"), ("values", "W_v")):
                 name = f"decoder.blks.block{i}.attention2.{projection}"
-                graph.output(layers.heads(X, name, config.decoder_num_heads), f"cross_{kind}.{i}", np.float32, shape)
+                graph.output(layers.heads(X, name), f"cross_{kind}.{i}", np.float32, shape)
     return graph
 
 
@@ -116,7 +117,7 @@ def source_mask(graph: GraphBuilder, valid_lens: str, steps: str) -> str:
 
 
 def cache_shape(config: TransformerConfig, steps: str) -> list[str | int]:
-    return ["batch", config.decoder_num_heads, steps, config.head_width("decoder")]
+    return ["batch", config.kv_heads("decoder"), steps, config.head_width("decoder")]
 
 
 def _cache_inputs(graph: GraphBuilder, config: TransformerConfig, i: int) -> dict[str, str]:
@@ -129,9 +130,8 @@ def _cache_inputs(graph: GraphBuilder, config: TransformerConfig, i: int) -> dic
 
 
 def _encoder_block(layers: Layers, X: str, mask: str, bias: str | None, name: str) -> str:
-    num_heads = layers.config.encoder_num_heads
     Y = layers.sublayer_input(X, f"{name}.addnorm1")
-    queries, keys, values = (layers.heads(Y, f"{name}.attention.{one}", num_heads) for one in ("W_q", "W_k", "W_v"))
+    queries, keys, values = (layers.heads(Y, f"{name}.attention.{one}") for one in ("W_q", "W_k", "W_v"))
     queries, keys = layers.turned(queries), layers.turned(keys)
     X = layers.add_norm(X, layers.attention(queries, keys, values, mask, f"{name}.attention", bias), f"{name}.addnorm1")
     Y = layers.feed_forward(layers.sublayer_input(X, f"{name}.addnorm2"), f"{name}.ffn")
@@ -141,9 +141,9 @@ def _encoder_block(layers: Layers, X: str, mask: str, bias: str | None, name: st
 def _decoder_block(
     layers: Layers, X: str, cache: dict[str, str], causal: str | None, across: str | None, bias: str | None, i: int
 ) -> str:
-    graph, num_heads, name = layers.graph, layers.config.decoder_num_heads, f"decoder.blks.block{i}"
+    graph, name = layers.graph, f"decoder.blks.block{i}"
     Y = layers.sublayer_input(X, f"{name}.addnorm1")
-    queries, keys, values = (layers.heads(Y, f"{name}.attention1.{one}", num_heads) for one in ("W_q", "W_k", "W_v"))
+    queries, keys, values = (layers.heads(Y, f"{name}.attention1.{one}") for one in ("W_q", "W_k", "W_v"))
     queries, keys = layers.turned(queries), layers.turned(keys)
     keys = graph.add("Concat", cache["past_keys"], keys, axis=2)
     values = graph.add("Concat", cache["past_values"], values, axis=2)
@@ -151,7 +151,7 @@ def _decoder_block(
         graph.output(value, f"{kind}.{i}", np.float32, cache_shape(layers.config, "all_steps"))
     X = layers.add_norm(X, layers.attention(queries, keys, values, causal, f"{name}.attention1", bias), f"{name}.addnorm1")
     if across is not None:
-        queries = layers.heads(layers.sublayer_input(X, f"{name}.addnorm2"), f"{name}.attention2.W_q", num_heads)
+        queries = layers.heads(layers.sublayer_input(X, f"{name}.addnorm2"), f"{name}.attention2.W_q")
         Y = layers.attention(queries, cache["cross_keys"], cache["cross_values"], across, f"{name}.attention2")
         X = layers.add_norm(X, Y, f"{name}.addnorm2")
     Y = layers.feed_forward(layers.sublayer_input(X, f"{name}.addnorm3"), f"{name}.ffn")

@@ -139,7 +139,7 @@ class Layers:
     """
 
     def __init__(self, graph: GraphBuilder, config: TransformerConfig):
-        check_holds(config, {**CHOICES, "head_size": config.head_size}, "ONNX")
+        check_holds(config, {**CHOICES, "head_size": config.head_size, "num_kv_heads": config.num_kv_heads}, "ONNX")
         self.graph = graph
         self.config = config
 
@@ -195,17 +195,19 @@ class Layers:
             hidden = self.graph.add("Mul", hidden, self.linear(X, f"{name}.dense3"))
         return self.linear(hidden, f"{name}.dense2")
 
-    def heads(self, X: str, name: str, num_heads: int) -> str:
-        """A projection split into heads: [B, T, D] -> [B, H, T, D/H]."""
-        shape = self.graph.constant([0, 0, num_heads, self.config.head_width(name.split(".")[0])], np.int64)
+    def heads(self, X: str, name: str) -> str:
+        """A projection split into heads: [B, T, D] -> [B, H, T, D/H], or as many heads as keys and values have."""
+        side = name.split(".")[0]
+        number = getattr(self.config, f"{side}_num_heads") if name.endswith("W_q") else self.config.kv_heads(side)
+        shape = self.graph.constant([0, 0, number, self.config.head_width(side)], np.int64)
         return self.graph.add("Transpose", self.graph.add("Reshape", self.linear(X, name), shape), perm=[0, 2, 1, 3])
 
     def attention(self, queries: str, keys: str, values: str, mask: str | None, name: str, bias: str | None = None) -> str:
-        """Heads [B, H, T, d], [B, H, S, d] -> [B, T, D]; a query that may attend to nothing gets zeros before W_o."""
+        """Heads [B, H, T, d], [B, G, S, d] -> [B, T, D]; a query that may attend to nothing gets zeros before W_o."""
         graph, side = self.graph, name.split(".")[0]
         width = self.config.head_width(side)
         scale = graph.constant(1.0 / math.sqrt(width) if self.config.attention_scale else 1.0, np.float32)
-        scores = graph.add("MatMul", graph.add("Mul", queries, scale), graph.add("Transpose", keys, perm=[0, 1, 3, 2]))
+        scores = self._product(graph.add("Mul", queries, scale), graph.add("Transpose", keys, perm=[0, 1, 3, 2]), side)
         scores = scores if bias is None else graph.add("Add", scores, bias)
         if mask is not None:
             # The lowest finite number, not -inf: a row without any key would give NaN.
@@ -213,11 +215,19 @@ class Layers:
         weights = graph.add("Softmax", scores, axis=-1)
         if mask is not None:
             weights = graph.add("Where", mask, weights, graph.constant(0.0, np.float32))
-        context = graph.add("Transpose", graph.add("MatMul", weights, values), perm=[0, 2, 1, 3])
+        context = graph.add("Transpose", self._product(weights, values, side), perm=[0, 2, 1, 3])
         return self.linear(
             graph.add("Reshape", context, graph.constant([0, 0, width * getattr(self.config, f"{side}_num_heads")], np.int64)),
             f"{name}.W_o",
         )
+
+    def _product(self, X: str, Y: str, side: str) -> str:
+        """[B, H, T, ...] @ [B, G, ...]: consecutive heads that ask the same keys are steps of one."""
+        graph, H, G = self.graph, getattr(self.config, f"{side}_num_heads"), self.config.kv_heads(side)
+        if H == G:
+            return graph.add("MatMul", X, Y)
+        grouped = graph.add("Reshape", X, graph.constant([0, G, -1, 0], np.int64))
+        return graph.add("Reshape", graph.add("MatMul", grouped, Y), graph.constant([0, H, -1, 0], np.int64))
 
     def sublayer_input(self, X: str, name: str) -> str:
         return self.norm(X, f"{name}.ln") if self.config.norm_position == "pre" else X

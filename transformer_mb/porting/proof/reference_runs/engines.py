@@ -159,7 +159,7 @@ class OnnxFolder:
 
     def empty(self, batch: int) -> Arrays:
         """The past of the first step."""
-        nothing = np.zeros((batch, self.config.decoder_num_heads, 0, self.config.head_width("decoder")), np.float32)
+        nothing = np.zeros((batch, self.config.kv_heads("decoder"), 0, self.config.head_width("decoder")), np.float32)
         return {f"past_{kind}.{i}": nothing for i in range(self.config.decoder_num_layers) for kind in ("keys", "values")}
 
     def step(self, tokens: np.ndarray, memory: Arrays, past: Arrays) -> tuple[np.ndarray, Arrays]:
