@@ -173,8 +173,8 @@ Settings = dict[str, tuple[Any, ...]]
 def _possible(row: Row) -> bool:
     """Rotary positions turn the numbers of a head in pairs, and each head of keys serves as many of queries."""
     in_pairs = row.get("position") != "rotary" or not (row.get("head_size") or 0) % 2
-    few = row.get("num_kv_heads") or 1
-    return in_pairs and row.get("heads", few) % few == 0
+    few = int(row.get("num_kv_heads") or 1)
+    return in_pairs and int(row.get("heads", few)) % few == 0
 
 
 def _family(name: str, share: int, build: Callable[[Row, Random], Case], *settings: Settings) -> Family:

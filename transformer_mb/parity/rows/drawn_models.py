@@ -78,8 +78,8 @@ def _possible(row: Row) -> bool:
 
 def _shared(row: Row) -> bool:
     """Tell whether keys serve the heads of both sides, be there one: else three settings would hang together, not pairs."""
-    few = row.get("num_kv_heads") or 1
-    return all(row.get(f"{side}_num_heads", few) % few == 0 for side in ("encoder", "decoder"))
+    few = int(row.get("num_kv_heads") or 1)
+    return all(int(row.get(f"{side}_num_heads", few)) % few == 0 for side in ("encoder", "decoder"))
 
 
 def _allowed(row: Row) -> bool:
