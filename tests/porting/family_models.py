@@ -37,6 +37,8 @@ def config_of(name):
         fields |= {"decoder_start_id": 2}
     if "head_size" in family.sizes:
         fields |= {"head_size": 4, "embedding_dropout": 0.0}
+    if "num_kv_heads" in family.sizes:
+        fields |= {"num_kv_heads": 1}
     if "token_types" in family.sizes:
         fields |= {"token_types": 1}
     return TransformerConfig(**{**fields, "pooler": bool(family.pooler)})

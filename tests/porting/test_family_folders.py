@@ -35,7 +35,11 @@ CONFIGS = {
     "OPT-350m's embeddings": ("opt", {"word_embed_proj_dim": 4}, "word_embed_proj_dim must be 8"),
     "OPT-350m's order": ("opt", {"do_layer_norm_before": False}, "do_layer_norm_before must be True"),
     "no biases": ("opt", {"enable_bias": False}, "enable_bias must be True"),
-    "fewer heads of keys": ("llama", {"num_key_value_heads": 1}, "num_key_value_heads must be 2 for this family, got 1"),
+    "more heads of keys": ("llama", {"num_key_value_heads": 2}, r"must have shape \[8, 8\], got \[4, 8\]"),
+    "heads of keys that do not divide": ("llama", {"num_key_value_heads": 3}, "num_kv_heads must divide decoder_num_heads = 2"),
+    "no number of heads of keys": ("llama", {"num_key_value_heads": "few"}, "num_key_value_heads must be a whole number"),
+    "a window that slides": ("mistral", {"sliding_window": 19}, "sliding_window must be None for this family, got 19"),
+    "a window that is half a number": ("mistral", {"sliding_window": 20.5}, "sliding_window must be None"),
     "stretched positions": ("llama", {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}, "rope_scaling must be None"),
     "stretched positions of release 5": (
         "llama",
@@ -43,7 +47,8 @@ CONFIGS = {
         "rope_scaling must be None",
     ),
     "turns of half a head": ("llama", {"rope_parameters": {"partial_rotary_factor": 0.5}}, "rope_scaling must be None"),
-    "heads of another width": ("llama", {"head_dim": 6}, "head_dim must be None for this family, got 6"),
+    "heads of another width": ("llama", {"head_dim": 6}, r"must have shape \[12, 8\], got \[8, 8\]"),
+    "heads that cannot be turned": ("mistral", {"head_dim": 3}, "must be even for rotary positions, got 3"),
     "biases in Llama": ("llama", {"attention_bias": True}, "attention_bias must be False"),
     "a base of no waves": ("llama", {"rope_theta": 0.5}, "rotary_base must be a number above 1, got 0.5"),
     "padding elsewhere": ("roberta", {"pad_token_id": 0}, "pad_token_id must be 1 for this family, got 0"),
@@ -228,3 +233,15 @@ def test_the_base_of_rotary_positions_is_read_from_either_release(field, tmp_pat
     folder = folder_of("llama", tmp_path / "folder")
     spoil(folder / "config.json", **{"rope_theta": None, **field})
     assert read_source(folder, None, {}).model.config.rotary_base == 5e5
+
+
+@pytest.mark.parametrize(("window", "positions"), [({}, 4096), ({"sliding_window": None}, 4097), ({"sliding_window": 30}, 30)])
+def test_a_window_that_hides_nothing_is_read(window, positions, tmp_path):
+    """The class takes 4096 where a config.json says nothing, and none where it says null."""
+    folder = folder_of("mistral", tmp_path / "folder")
+    fields = json.loads((folder / "config.json").read_text())
+    assert fields.pop("sliding_window") is None
+    (folder / "config.json").write_text(json.dumps({**fields, **window, "max_position_embeddings": positions}))
+    assert read_source(folder, None, {}).model.config.max_len == positions
+    (folder / "config.json").write_text(json.dumps({**fields, "max_position_embeddings": 4097}))
+    refused("sliding_window must be None for this family, got 4096", read_source, folder, None, {})

@@ -196,12 +196,12 @@ def _exact_sinusoids(torch: Any, model: Any) -> None:
 
 
 def _exact_inside(torch: Any, model: Any) -> None:
-    """Compute in float64 what modules of Llama and T5 compute in float32 in any dtype, by the library's own formulas."""
+    """Compute in float64 what modules of Llama, Mistral and T5 compute in float32, by the library's own formulas."""
     for module in model.modules():
         kind = type(module).__name__
-        if kind in ("LlamaRMSNorm", "T5LayerNorm", "MT5LayerNorm"):
+        if kind in ("LlamaRMSNorm", "MistralRMSNorm", "T5LayerNorm", "MT5LayerNorm"):
             module.forward = _root_mean_square(torch, module)
-        if kind == "LlamaRotaryEmbedding":
+        if kind in ("LlamaRotaryEmbedding", "MistralRotaryEmbedding"):
             module.forward = _turns(torch, module)
 
 

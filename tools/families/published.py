@@ -86,6 +86,20 @@ PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
         "LlamaForCausalLM",
         _one(32, 32, max_position_embeddings=4096, num_key_value_heads=32, rms_norm_eps=1e-5),
     ),
+    "llama-3-8b": (
+        "LlamaForCausalLM",
+        _one(32, 32, max_position_embeddings=8192, num_key_value_heads=8, rms_norm_eps=1e-5, rope_theta=500000.0),
+    ),
+    "tinyllama-1.1b": (
+        "LlamaForCausalLM",
+        _one(22, 32, max_position_embeddings=2048, num_key_value_heads=4, rms_norm_eps=1e-5),
+    ),
+    "mistral-7b-v0.3": (
+        "MistralForCausalLM",
+        _one(
+            32, 32, max_position_embeddings=32768, num_key_value_heads=8, rms_norm_eps=1e-5, rope_theta=1e6, sliding_window=None
+        ),
+    ),
     "bert-base-uncased": ("BertForMaskedLM", _one(12, 12)),
     "all-MiniLM-L6-v2": ("BertModel", _one(6, 12)),
     "roberta-base": ("RobertaForMaskedLM", ROBERTA),

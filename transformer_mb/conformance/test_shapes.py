@@ -51,6 +51,20 @@ def test_decoder_block(backend32, rng):
     assert block.attention1.attention_weights is None and block.attention2.attention_weights is None
 
 
+def test_keys_and_values_have_the_few_heads_that_a_cache_holds(backend32, rng):
+    layer = backend32.layer("MultiHeadAttention", 24, 24, 24, 24, 8, 0.0, num_kv_heads=2)
+    assert {name: shape for name, shape in backend32.parameter_shapes(layer).items() if "W_o" not in name} == {
+        "W_q.weight": (24, 24),
+        "W_k.weight": (6, 24),
+        "W_v.weight": (6, 24),
+    }
+    X = rng.standard_normal((2, 5, 24))
+    keys, values = backend32.apply(layer.project_keys_values, X, X)
+    assert keys.shape == values.shape == (2, 2, 5, 3)
+    natively(backend32, layer, X, X, X, need_weights=True)
+    assert tuple(layer.attention_weights.shape) == (2, 8, 5, 5)
+
+
 def test_encoder_and_its_attention_weights(backend32, rng):
     encoder = backend32.layer("TransformerEncoder", 200, 24, 24, 24, 24, [100, 24], 24, 48, 8, 2, 0.5)
     tokens, lens = np.ones((2, 100), np.int64), np.array([3, 2])

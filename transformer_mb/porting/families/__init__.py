@@ -17,6 +17,7 @@ from . import (
     marian,
     marian_npz,
     mbart,
+    mistral,
     mt5,
     opt,
     paddle_transformer,
@@ -29,7 +30,7 @@ from . import (
 
 OF_LIBRARY = (
     *(marian, bart, mbart, pegasus, blenderbot, m2m_100, fsmt, t5, mt5),
-    *(gpt2, opt, llama, bert, roberta, xlm_roberta, distilbert),
+    *(gpt2, opt, llama, mistral, bert, roberta, xlm_roberta, distilbert),
 )
 MODULES = (canonical, *OF_LIBRARY, torch_transformer, paddle_transformer, marian_npz, d2l)
 FAMILIES: dict[str, Family] = {module.ROW.name: module.ROW for module in MODULES}

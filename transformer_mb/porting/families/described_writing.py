@@ -15,6 +15,8 @@ from .description import Description
 from .generation import write_generation
 from .hugging_face import ACTIVATIONS, CONFIG, write_object, write_weights
 
+OF_HEADS = {"head_size": TransformerConfig.head_width, "num_kv_heads": TransformerConfig.kv_heads}
+
 
 def write(family: Description, model: PortedModel, folder: Path) -> None:
     """Write what the library's class loads with ``from_pretrained``; raises PortError for a model that it cannot hold."""
@@ -72,5 +74,8 @@ def _fields(family: Description, config: TransformerConfig) -> dict[str, Any]:
 
 
 def _value(config: TransformerConfig, name: str) -> Any:
-    """Return a field as the model has it where it is left open: a rate of its own, the width of a head."""
-    return config.head_width("encoder") if name == "head_size" else getattr(config, f"{name}_rate", getattr(config, name))
+    """Return a field as the model has it where it is left open: a rate of its own, the width of a head, heads of keys."""
+    side = "encoder" if config.has_encoder else "decoder"
+    if name in OF_HEADS:
+        return OF_HEADS[name](config, side)
+    return getattr(config, f"{name}_rate", getattr(config, name))

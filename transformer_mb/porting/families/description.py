@@ -65,7 +65,8 @@ class Description:
         required: values with which a field of theirs changes nothing; the first is written, unless it is None.
         equal: fields of theirs that must say what another one says.
         counts_offset: ``max_len`` as they count it has the rows before the first position too.
-        absent: what their class takes for a field that is not there, where no release takes anything else.
+        absent: what their class takes for a field that is not there, where no release takes anything else. nulls: fields of
+            which null says something else than that they are not there.
         buffers: patterns of tensors that count from 0 or are masks. sinusoids: the names of computed tables.
         modern: the fields of any release as the tables want them; published: written fields as their class reads them.
         unpacked, packed: tensors as ours lie, and back.
@@ -87,6 +88,7 @@ class Description:
     required: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     equal: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, Any] = field(default_factory=dict)
+    nulls: tuple[str, ...] = ()
     counts_offset: bool = False
     buffers: tuple[str, ...] = ()
     sinusoids: tuple[str, ...] = ()
