@@ -26,22 +26,22 @@ class Projection:
         # In a decoding step joining the weights would take longer than the product; other kinds have their own products.
         step = self.alike and len(layers) > 1 and not recording() and layers[0].weight.value.size > SMALL_WEIGHT
         if not self.alike or (step and len(self.rows) < len(layers[0].weight.value)):
-            projected = np.concatenate([layer(X) for layer in layers], axis=-1)
+            parts = [layer(X) for layer in layers]
+            sizes = [part.shape[-1] for part in parts]
+            projected = np.concatenate(parts, axis=-1)
         else:
+            sizes = [len(layer.weight.value) for layer in layers]
             self.weight = _join([layer.weight.value for layer in layers])
             projected = product(self.rows, self.weight.T)
             if layers[0].bias is not None:
                 projected += _join([layer.bias.value for layer in layers])
+        self.ends = np.cumsum(sizes)  # of each layer's numbers
         self.heads = self._parted(projected.reshape(*X.shape[:2], -1, width))
 
     def _parted(self, joined: np.ndarray) -> list[np.ndarray]:
         """[B, T, heads of all layers, width] -> [B, H, T, width] of each layer."""
-        width, parts, first = joined.shape[-1], [], 0
-        for layer in self.layers:
-            last = first + len(layer.weight.value) // width
-            parts.append(joined[:, :, first:last].swapaxes(1, 2))
-            first = last
-        return parts
+        ends = (self.ends // joined.shape[-1]).tolist()
+        return [joined[:, :, first:last].swapaxes(1, 2) for first, last in zip([0, *ends], ends, strict=False)]
 
     def gradients(self) -> list[np.ndarray]:
         """Allocate the arrays where attention is to put the gradients of ``heads``."""
@@ -56,11 +56,10 @@ class Projection:
             parts = [part.swapaxes(1, 2).reshape(B, T, -1) for part in self._parted(self.gradient)]
             return np.sum([layer.backward(part) for layer, part in zip(self.layers, parts, strict=True)], axis=0)
         G = self.gradient.reshape(B * T, -1)
-        ends = np.cumsum([len(layer.weight.value) for layer in self.layers])[:-1]
-        for layer, weight in zip(self.layers, np.split(product(G.T, self.rows), ends), strict=True):
+        for layer, weight in zip(self.layers, np.split(product(G.T, self.rows), self.ends[:-1]), strict=True):
             layer.weight.accumulate(weight)
         if self.layers[0].bias is not None:
-            for layer, bias in zip(self.layers, np.split(column_sums(G), ends), strict=True):
+            for layer, bias in zip(self.layers, np.split(column_sums(G), self.ends[:-1]), strict=True):
                 layer.bias.accumulate(bias)
         return product(G, self.weight).reshape(B, T, -1)
 

@@ -138,10 +138,10 @@ class DotProductAttention(Called, nn.Module):
             weights = softmax_where(scores, allowed)
             self.attention_weights = weights if need_weights else None
             return weighed(self.dropout(weights), values)
-        few = queries.dim() == 4 and queries.shape[1] != keys.shape[1]
+        # Branches, since what is compiled or traced for any size has no bool to give.
+        few = True if queries.dim() == 4 and queries.shape[1] != keys.shape[1] else False  # noqa: SIM210
         fused = partial(F.scaled_dot_product_attention, dropout_p=rate, scale=factor, enable_gqa=few)
-        # The kernel's own causal flag aligns at the first key, ours at the last: they agree when T = S. A branch, since what is
-        # compiled or traced for any size has no bool to give.
+        # The kernel's own causal flag aligns at the first key, ours at the last: they agree when T = S.
         if causal and valid_lens is None and mask is None and scores_shape[-2] == scores_shape[-1]:
             return fused(queries, keys, values, is_causal=True)
         allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)

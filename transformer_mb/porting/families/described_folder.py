@@ -41,8 +41,8 @@ class Parts(NamedTuple):
 def read(family: Description, folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     """``settings`` may change what changes no tensor, and bring vocabularies; raises PortError."""
     fields = Fields(folder / CONFIG, family.library)
-    told = {name: value for name, value in fields.values.items() if value is not None or name in family.nulls}
-    fields.values = family.modern({**family.absent, **told})
+    written = {name: value for name, value in fields.values.items() if value is not None or name in family.nulls}
+    fields.values = family.modern({**family.absent, **written})
     absent = fields.fill({**family.sizes, **family.rates, **family.switches}, settings)
     native = read_weights(folder)
     parts = parted(family, native.tensors, folder)
