@@ -122,7 +122,7 @@ def test_decoding_follows_a_model_that_somebody_changed(backend, change):
 NUMBERS = {
     "eps": lambda block: setattr(block.addnorm1.ln, "eps", 0.5),
     "kind": lambda block: setattr(block.addnorm1.ln, "kind", "rms_norm"),
-    "num_heads": lambda block: setattr(block.attention1, "num_heads", 1),
+    "num_heads": lambda block: [setattr(block.attention1, name, 1) for name in ("num_heads", "num_kv_heads")],
 }
 
 
