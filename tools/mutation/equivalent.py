@@ -108,10 +108,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         "numpy/trainer.py _keep_freed_memory: np.empty(31 * 2**20, np.uint8) -> np.empty((31), np.uint8)",
         'numpy/weights.py Parameter.to_numpy: return np.array(tensor, order="C") -> return np.array(tensor)',
     ),
-    "of two axes that change places either may be named first": (
-        "numpy/attention.py _Projection.gradients: return [self.gradient[:, :, i].swapaxes(1, 2) for i in range(len(self.layers))] -> return [self.gradient[:, :, i].swapaxes(2, 1) for i in range(len(self.layers))]",
-        "numpy/attention.py _Projection.__init__: self.heads = tuple(projected[:, :, i].swapaxes(1, 2) for i in range(len(layers))) -> self.heads = tuple(projected[:, :, i].swapaxes(2, 1) for i in range(len(layers)))",
-    ),
     "a product's factors in the other order": (
         'numpy/normalization.py LayerNorm.backward: along = np.einsum("nd,nd->n", G, Z)[:, None] -> along = np.einsum("nd,nd->n", Z, G)[:, None]',
     ),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_mb.parity.rows.layer_cases import FIXED
+from transformer_mb.parity.rows.layer_inputs import FIXED
 
 
 def test_sequence_mask_of_steps_and_its_default(backend):

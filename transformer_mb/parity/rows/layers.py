@@ -16,7 +16,8 @@ from ..computing.messages import Request, named, rounded_arrays, without_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_values import random_weights, redrawn
-from .layer_cases import CASES, SMOOTH, WITH_ACTIVATION, Case, build_input, build_layer
+from .layer_cases import CASES, SMOOTH, WITH_ACTIVATION, Case, build_layer
+from .layer_inputs import build_input
 
 
 def layer_experiments(dtype: str, seed: int) -> list[Comparison]:
