@@ -177,13 +177,14 @@ class Backend(OfferedLayers, Searches, ABC):
         """The sum of what ``loss`` gives for a batch, and its gradients; with masks in training mode, dropping these."""
 
     def build(self, config: TransformerConfig, seed: int = 0, initialization: str = "xavier") -> Any:
-        """A native model with neutral initial weights: the same seed gives the same model in every backend.
+        """Build a native model with neutral initial weights: the same seed gives the same model in every backend.
 
-        It is as its framework makes models: in torch, Paddle, flax and NumPy in training mode, where ``model.eval()`` ends
-        dropout; in Keras and MXNet the mode comes with each call.
+        It is in the mode in which its framework makes models: training in torch, Paddle, flax and NumPy, where ``model.eval()``
+        ends dropout; in Keras and MXNet the mode comes with each call.
 
         Args:
             initialization: ``xavier`` or ``torch_default``, see ``transformer_mb.initialization``.
+        Raises: ConfigError for what is no TransformerConfig; LackingError for a switch that this backend lacks.
         """
         check_config(config)
         weights = initial_weights(config, seed, initialization)
@@ -192,7 +193,10 @@ class Backend(OfferedLayers, Searches, ABC):
         return model
 
     def from_weights(self, config: TransformerConfig, weights: Weights) -> Any:
-        """A native model with these weights for use: in evaluation mode, so that nothing is dropped. A trainer changes that."""
+        """Build a native model with these weights, in evaluation mode, so that nothing is dropped. A trainer changes that.
+
+        Raises: WeightsError, which names what does not fit.
+        """
         model = self.create_empty(config)
         self.set_weights(model, weights)
         if hasattr(model, "eval"):  # in Keras and MXNet the mode comes with each call
@@ -205,7 +209,7 @@ class Backend(OfferedLayers, Searches, ABC):
         self.assign_weights(module, weights)
 
     def trainer(self, model: Any, **options: Any) -> Trainer:
-        """A trainer for the model; ``options`` are those of TrainerOptions.
+        """Make a trainer for the model; ``options`` are those of TrainerOptions.
 
         Raises: ConfigError, naming the option; also where this backend has no such precision, or nothing to compile.
         """

@@ -111,7 +111,7 @@ def _install(name: str, entry: Entry) -> str:
 
 
 def get_backend(name: str | None = None, device: Any = None, dtype: Any = "float32") -> Backend:
-    """A backend on a device in a dtype.
+    """Return a backend on a device in a dtype.
 
     Args:
         name: None reads ``TRANSFORMER_MB_BACKEND``, else ``numpy``. Upper case, and names such as ``pytorch`` and ``keras``

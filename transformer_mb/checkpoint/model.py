@@ -119,7 +119,7 @@ def _both(vocabularies: Any) -> tuple[Vocabulary | None, Vocabulary | None]:
 
 
 def load(folder: Any, backend: str | Backend | None = None, device: Any = None, dtype: Any = None) -> Any:
-    """A native model from a canonical checkpoint, in evaluation mode: nothing is dropped. A trainer changes that.
+    """Load a native model from a canonical checkpoint folder, in evaluation mode: nothing is dropped. A trainer changes that.
 
     Args:
         backend: a name (None: ``TRANSFORMER_MB_BACKEND``, else numpy), which takes ``device`` and ``dtype`` (None:

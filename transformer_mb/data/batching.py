@@ -39,9 +39,9 @@ class SourceBatch(NamedTuple):
 def encode_pairs(
     pairs: Iterable[tuple[str, str]], source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, num_steps: int
 ) -> EncodedPairs:
-    """D2L 9.5.4: eos is appended, what is longer than ``num_steps`` is cut (eos with it), the rest is padded.
+    """Encode pairs as D2L does (9.5.4): eos is appended, longer sentences than ``num_steps`` are cut, and shorter ones padded.
 
-    A vocabulary with a frame has that around each text in place of eos, and it is never cut.
+    A cut sentence loses its eos. A vocabulary with a frame has that around each text in place of eos, and it is never cut.
     """
     ids = pair_ids(pairs, source_vocabulary, target_vocabulary)
     rows = np.arange(len(ids))
@@ -171,7 +171,7 @@ class Batches:
         return pairs[self._ends[place - 1] if place else 0 : self._ends[place]]
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]:
-        """The batches of one epoch, from batch number ``start`` on."""
+        """Yield the batches of one epoch, from batch number ``start`` on."""
         pairs, places = self._order(epoch)
         for place in places[start:].tolist():
             rows, width = self._rows(pairs, place), None if self.trimmed else int(self._padded[place])

@@ -52,7 +52,7 @@ class Vocabulary:
 
     @classmethod
     def from_tokens(cls, lists: Iterable[Sequence[str]], min_freq: int = 1, pipeline: str = "words") -> Vocabulary:
-        """D2L 8.2.3: the four special tokens, then all that occur ``min_freq`` times, the most frequent first.
+        """Make a vocabulary as D2L does (8.2.3): the special tokens, then all that occur ``min_freq`` times, by frequency.
 
         Tokens of one frequency keep the order in which they first appear. A special token that occurs in the text
         keeps its own place.
