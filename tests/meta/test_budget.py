@@ -10,7 +10,7 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 
 # By room: lines and files of Python at most. A room stands for its folders that are not listed themselves.
 ROOMS = {
-    "transformer_mb": (4_319, 39),
+    "transformer_mb": (4_323, 39),
     "transformer_mb/check": (6_786, 51),
     "transformer_mb/checkpoint": (901, 7),
     "transformer_mb/cli": (3_564, 42),
