@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from functools import partial
 
 import pytest
 
@@ -72,4 +73,33 @@ def test_ids_and_texts_of_t5_and_llama_are_those_of_the_slow_tokenizer(name, new
     got = [words.framed(words.encode(line)) for line in texts]
     assert [line for line, ours, theirs in zip(texts, got, slow["slow"], strict=True) if ours != theirs] == []
     if name not in AS_IN_5:
-        assert [words.decode(row) for row in slow["slow"]] == slow["texts"]
+        assert [words.decode(row) for row in slow["slow"]] == slow["slow texts"]
+
+
+def saved(place, config, settings, which, texts):
+    """Ids and texts of what a class of release 4 saved, beside those of that class."""
+    ids = json.loads((place / "ids.json").read_text())
+    words = read_words(place / which, config(ids["count"]), settings)
+    assert words.problem == ""
+    one = words.source or words.target
+    return [one.framed(one.encode(line)) for line in texts], ids[which], [one.decode(row) for row in ids[which]], ids
+
+
+@pytest.mark.parametrize("which", ["slow", "fast"])
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "m2m100"])
+def test_what_release_4_saved_is_read_as_it_read_it(name, which, folder):
+    """With its added_tokens.json, special_tokens_map.json and added_tokens_decoder, or its tokenizer.json."""
+    config, settings = partial(config_of, kind=name), LANGUAGES.get(name, {})
+    got, expected, texts, ids = saved(folder / f"{name}-old", config, settings, which, TEXTS)
+    wrong = sum(ours != theirs for ours, theirs in zip(got, expected, strict=True))
+    assert wrong == (AS_FAST.get(name, 0) if which == "slow" else 0) and texts == ids[f"{which} texts"]
+
+
+@pytest.mark.parametrize(("name", "which"), [(n, w) for n in NAMED for w in ("slow", "fast") if (n, w) != ("byt5-old", "fast")])
+def test_what_release_4_saved_of_t5_and_llama_is_read_as_it_read_it(name, which, newer):
+    of_new = test_t5_and_llama_tokenizers
+    config, settings = partial(of_new.config_of, name), of_new.settings_of(name)
+    got, expected, texts, ids = saved(newer / name, config, settings, which, of_new.TEXTS)
+    assert got == expected
+    if name not in AS_IN_5:
+        assert texts == ids[f"{which} texts"]

@@ -3,7 +3,8 @@
     python slow_ids.py FOLDER LINES.json
 
 FOLDER/NAME-old are folders whose tokenizer_config.json names the class; each gets ``ids.json``: a list of ids per line and the
-texts of these, the ids also of the class with ``Fast`` behind its name, where there is one.
+texts of these, also of the class with ``Fast`` behind its name, where there is one. FOLDER/NAME-old/slow and /fast hold what
+either saves.
 """
 
 import json
@@ -21,9 +22,12 @@ for place in sorted(Path(sys.argv[1]).glob("*-old")):
         continue
     tokenizer = getattr(transformers, kind).from_pretrained(place, local_files_only=True)
     assert not tokenizer.is_fast, kind
-    slow, fast = tokenizer(lines)["input_ids"], None
-    if made := getattr(transformers, f"{kind}Fast", None):
-        fast = made.from_pretrained(place, local_files_only=True)(lines)["input_ids"]
-    texts = [tokenizer.decode(row, skip_special_tokens=True) for row in slow]
-    (place / "ids.json").write_text(json.dumps({"slow": slow, "fast": fast, "texts": texts, "count": len(tokenizer)}))
+    found = {"count": len(tokenizer)}
+    for which, made in (("slow", tokenizer), ("fast", getattr(transformers, f"{kind}Fast", None))):
+        if made is not None:
+            made = made if which == "slow" else made.from_pretrained(place, local_files_only=True)
+            made.save_pretrained(place / which)
+            found[which] = made(lines)["input_ids"]
+            found[f"{which} texts"] = [made.decode(row, skip_special_tokens=True) for row in found[which]]
+    (place / "ids.json").write_text(json.dumps(found))
 print(transformers.__version__)
