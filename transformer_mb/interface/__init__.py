@@ -8,11 +8,11 @@ takes what its framework requires of a constructor, keyword-only (Keras ``name``
 ``param_dtype``). The options of blocks and stacks are in ``layer_options.py``, the contract of a whole backend in
 ``backend.py``, that of its trainer in ``trainer.py``.
 
-What a layer refuses, it refuses in the same words everywhere, with the checks of ``checks.py``: ShapeError for ranks, widths
-and batches, of no rows too, DtypeError for a mask that is not boolean, features that are whole numbers or of a dtype that the
-framework would have to cast and does not, TokenError for ids and lengths out of range, ConfigError for what it is made of.
-Ids, lengths and masks may also be lists or NumPy arrays. Ids and lengths are read in eager calls on the CPU only: what is
-compiled, or lies on an accelerator, is checked for shapes and dtypes alone.
+Every backend refuses the same inputs in the same words, with the checks of ``checks.py``. ShapeError: a wrong rank, width
+or batch, or no rows. DtypeError: a mask that is not boolean; features that are whole numbers, or of a dtype that the
+framework does not cast. TokenError: ids and lengths out of range. ConfigError: arguments of a constructor that cannot be.
+Ids, lengths and masks may also be lists or NumPy arrays. Values of ids and lengths are checked only in eager calls on the
+CPU; what is compiled, or lies on an accelerator, is checked for shapes and dtypes.
 """
 
 from .layers import (
