@@ -79,6 +79,14 @@ def loss(model, tokenizer, pairs):
         return float(model(**batch, labels=labels).loss)
 
 
+def loss_of(folder, pairs):
+    """The loss that a folder's own files give all pairs together."""
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    return {"loss": np.array(loss(transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval(), tokenizer, pairs))}, {}
+
+
 def generated(folder, names, lines):
     """By name of the folder: the ids that ``generate`` makes of each line by nothing but the folder's own files."""
     import torch
@@ -91,7 +99,8 @@ def generated(folder, names, lines):
         model = transformers.AutoModelForSeq2SeqLM.from_pretrained(place, dtype=torch.float32, local_files_only=True).eval()
         with torch.no_grad():
             rows = [model.generate(**without_types(tokenizer([line], return_tensors="pt")))[0, 1:].tolist() for line in lines]
-        found[name] = padded([row[: row.index(2)] if 2 in row else row for row in rows])
+        end = model.config.eos_token_id
+        found[name] = padded([row[: row.index(end)] if end in row else row for row in rows])
     return found, {}
 
 
