@@ -172,9 +172,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "PORTING.md"
 
 def test_the_lines_of_the_page_decode_as_greedy_does(tmp_path, monkeypatch):
     sizes = {"num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 2, "decoder_num_heads": 4, "max_len": 20}
+    sizes |= {"head_size": 6, "num_kv_heads": 2}  # caches of another shape than num_hiddens and the heads say
     config = tmb.presets.d2l(11, 13, suppress_ids=(5,), **sizes)
     backend = tmb.get_backend("numpy")
-    model = backend.build(config, seed=1)
+    model = backend.build(config, seed=2)
     tmb.save(model, tmp_path / "model")
     tmb.port(tmp_path / "model", tmp_path / "exported", to="onnx")
     monkeypatch.chdir(tmp_path)
