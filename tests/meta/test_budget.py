@@ -56,7 +56,7 @@ ROOMS = {
     "tests/meta": (1_835, 26),
     "tests/native": (4_888, 37),
     "tests/parity": (5_278, 62),
-    "tests/porting": (11_303, 82),
+    "tests/porting": (11_304, 82),
     "tests/pytest_plugin": (193, 2),
     "tests/reference": (697, 5),
     "tests/reports": (598, 5),
