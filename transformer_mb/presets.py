@@ -30,7 +30,7 @@ def on_both_sides(given: Mapping[str, Any]) -> dict[str, Any]:
             if other := [
                 f"{side} = {fields[side]}" for side, value in both.items() if side in fields and fields[side] != value
             ]:
-                raise ConfigError(f"{name} says it of both sides, got {name} = {given[name]} beside {' and '.join(other)}.")
+                raise ConfigError(f"{name} sets both sides, got {name} = {given[name]} beside {' and '.join(other)}.")
             fields.update(both)
     return fields
 

@@ -132,7 +132,7 @@ def test_num_heads_beside_a_sides_own_is_refused(fails, data, tmp_path):
     path = tmp_path / "run.toml"
     path.write_text("[model]\nnum_heads = 2\nencoder_num_heads = 4\n")
     message = fails("train", path, "--data", data, "--out", tmp_path / "model")
-    assert "num_heads says it of both sides, got num_heads = 2 beside encoder_num_heads = 4" in message
+    assert "num_heads sets both sides, got num_heads = 2 beside encoder_num_heads = 4" in message
 
 
 def test_the_words_of_options_are_those_of_the_dataclasses():

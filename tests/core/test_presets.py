@@ -125,7 +125,7 @@ def test_num_heads_and_num_layers_are_of_both_sides():
         config = preset(10, 10, num_heads=2, num_layers=3, num_hiddens=8)
         assert (config.encoder_num_heads, config.decoder_num_heads) == (2, 2)
         assert (config.encoder_num_layers, config.decoder_num_layers) == (3, 3)
-    with pytest.raises(ConfigError, match="num_heads says it of both sides, got num_heads = 2 beside decoder_num_heads = 4"):
+    with pytest.raises(ConfigError, match="num_heads sets both sides, got num_heads = 2 beside decoder_num_heads = 4"):
         tmb.presets.d2l(10, 12, num_heads=2, decoder_num_heads=4)
 
 
