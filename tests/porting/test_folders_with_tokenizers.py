@@ -183,6 +183,7 @@ REFUSED = {
     "ranks of tiktoken": ("llama", 500, lambda: {"tokenizer.model": b"IQ== 0\nIg== 1\n"}, "A SentencePiece model was expected"),
     "no whole number of sentinels": ("t5", 409, of_t5(extra_ids="many"), "extra_ids of the tokenizer must be from 0 to"),
     "sentinels without end": ("t5", 409, of_t5(extra_ids=10**9), "extra_ids of the tokenizer must be from 0 to 10000"),
+    "a first token of two names": ("t5", 409, of_t5(**{TABLE: {"0": "<s>"}}), "token 0 of .* must have one name"),
     "a token of two names": ("t5", 409, of_t5(**{TABLE: {"1": {"content": "<end>"}}}), "token 1 of .* must have one name"),
     "a sentinel of another name": ("t5", 409, of_t5(**{TABLE: {"408": "<sep>"}}), "it is '<extra_id_0>' in the .* '<sep>'"),
     "a number without end": (

@@ -119,7 +119,7 @@ def test_what_a_text_may_spell_is_said_and_named_in_the_settings(made):
     """A word that was added is always found, as AutoTokenizer finds it; a special token where its name is asked for."""
     for name in ("t5-marked", "t5-marked-old"):
         words = read_words(made[0] / name, config_of(name, 609), {})
-        assert words.problem.startswith("A text may not spell <hl>, unless spelled_tokens in the settings (config) names them")
+        assert words.problem.startswith("Inside a text <hl> are text, no special tokens, unless spelled_tokens in the settings")
         assert 607 not in words.source.encode("the <hl> is") and 608 in words.source.encode("the <sep> is")
         assert 607 in read(made, name).encode("the <hl> is")
         for wrong in ("</s>", "<nothing>"):

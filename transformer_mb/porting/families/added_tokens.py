@@ -11,6 +11,7 @@ from ...errors import PortError
 from .hugging_face import NO_TOKEN, read_object
 
 FILE, FIELD = "added_tokens.json", "added_tokens_decoder"
+FLAGS = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
 MOST_ADDED, LONGEST = 10_000, 10  # numbers past those of the vocabulary; digits of one
 
 
@@ -25,7 +26,8 @@ class AddedTokens:
     def after(self, entries: Sequence[str]) -> list[str]:
         """Return tokens by number with these behind them; raises PortError where both name one number otherwise."""
         found = {**dict(enumerate(entries)), **self.tokens}
-        if wrong := next((number for number, token in enumerate(entries) if found[number] != token), None):
+        wrong = next((number for number, token in enumerate(entries) if found[number] != token), None)
+        if wrong is not None:
             raise PortError(
                 f"{self.folder}: token {wrong} of the tokenizer must have one name, but it is {entries[wrong]!r:.40} in the "
                 f"vocabulary and {found[wrong]!r:.40} among the added tokens."
@@ -45,10 +47,9 @@ class AddedTokens:
 
     def rows(self, names: Sequence[str], first: int) -> list[dict[str, Any]]:
         """Return tokens from the number ``first`` on as tokenizer.json lists added ones."""
-        flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+        words = {*self.tokens.values()} - self.special
         return [
-            {"id": first + place, "content": name, **flags, "special": name in self.special or name not in self.tokens.values()}
-            for place, name in enumerate(names)
+            {"id": number, "content": name, **FLAGS, "special": name not in words} for number, name in enumerate(names, first)
         ]
 
 

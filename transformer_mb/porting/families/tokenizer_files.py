@@ -23,7 +23,7 @@ from ...files.regular import LARGEST, read_regular_file
 from ..model import PortedModel
 from ..safety.port_errors import port_errors, system_errors
 from ..settings import names_of
-from .added_tokens import read_added
+from .added_tokens import AddedTokens, read_added
 from .hugging_face import CONFIG, MOST_ROWS, NO_TOKEN, read_object
 from .marian_tokenizers import framing, with_rows, write_tokenizer_config
 from .slow_tokenizers import SlowFiles, slow_tokenizer
@@ -111,8 +111,9 @@ class TokenizerFiles:
         named = str(self.fields.get("tokenizer_class") or config.get("tokenizer_class") or "")
         usual = USUAL_CLASSES.get(str(config.get("model_type")), "")
         self.kind = named.removesuffix("Fast").removesuffix("Tokenizer") or usual
+        self.whole = (folder / TOKENIZER).is_file()  # it alone says all but the frame
         roles = [self._name(role) for role in USUAL_NAMES if f"{role}_token" in self.fields]
-        self.added = read_added(folder, self.fields, roles)
+        self.added = AddedTokens(folder, {}, frozenset()) if self.whole else read_added(folder, self.fields, roles)
 
     def vocabulary(self, side: str, rows: int, config: TransformerConfig, settings: Mapping[str, Any]) -> SubwordVocabulary:
         kind, content, own = self._tokens()
@@ -140,7 +141,7 @@ class TokenizerFiles:
         """Return added tokens that a SentencePiece model does not have: words, and special ones without a role."""
         tokens = [token for token in self.added.tokens.values() if numbers.get(token, -1) not in {-1, *roles}]
         special = [token for token in tokens if token in self.added.special]
-        return [token for token in tokens if token not in special], special
+        return [token for token in tokens if token not in self.added.special], special
 
     def unspelled(self, vocabulary: SubwordVocabulary) -> str:
         """Say which special tokens AutoTokenizer would find in a text and we do not, or ""."""
@@ -151,12 +152,12 @@ class TokenizerFiles:
         more = f" and {len(names) - FEW:,} more" if len(names) > FEW else ""
         listed = ", ".join(f"{one:.40}" for one in names[:FEW])
         return (
-            f"A text may not spell {listed}{more}, unless {SPELLED} in the settings (config) names them: there they are text."
+            f"Inside a text {listed}{more} are text, no special tokens, unless {SPELLED} in the settings (config) names them."
         )
 
     def _tokens(self) -> tuple[str, bytes, list[str]]:
         """Read the kind of a SubwordVocabulary, its content, and its tokens by number."""
-        if (self.folder / TOKENIZER).is_file():
+        if self.whole:
             content = bytes(read_regular_file(self.folder / TOKENIZER, LARGEST["vocabulary"]))
             return "tokenizers", content, listed_tokens(content)
         slow = slow_tokenizer(SlowFiles(self.folder, self.kind, self.fields, self.added))
@@ -181,8 +182,9 @@ class TokenizerFiles:
 
     def _is_tidied(self, kind: str, content: bytes) -> bool:
         """Tell whether transformers 5 tidies the texts: where it is asked to, but not those of joined pairs."""
-        if self.fields.get("clean_up_tokenization_spaces") is not True or self.kind == "ByT5":
-            return self.fields.get("clean_up_tokenization_spaces") is True
+        asked = self.fields.get("clean_up_tokenization_spaces") is True
+        if not asked or self.kind == "ByT5":
+            return asked
         return self.kind not in OF_PAIRS if kind == "sentencepiece" else json.loads(content)["model"].get("type") != "BPE"
 
     def _name(self, role: str) -> str:
@@ -196,8 +198,7 @@ class TokenizerFiles:
     ) -> tuple[list[int], list[int]]:
         of_languages, names = self.kind in OF_LANGUAGES, FRAMES.get(self.kind)
         language = settings.get(LANGUAGES[side], self.fields.get(SAID[side]) if of_languages else None)
-        whole = vocabulary.kind == "tokenizers" and (self.folder / TOKENIZER).is_file()
-        if whole and language is None and not (of_languages and side == "target"):  # it frames a source
+        if self.whole and language is None and not (of_languages and side == "target"):  # it frames a source
             return self._asked(frame_of(vocabulary.content), numbers)
         if names is None:
             raise _Absent(f"The tokenizer was left out: what stands around a text of a {self.kind}Tokenizer is not known here.")
