@@ -104,6 +104,6 @@ def test_without_script_all_six_are_there(address, visit):
 
 def test_the_front_page_leads_to_every_measured_cell(address, visit):
     shown = opened(address, visit, "index")
-    shown.get_by_text("Every cell of this matrix on one page").click()
+    shown.get_by_text("Every comparison of this picture on one page").click()
     shown.locator("#matrix .figure").first.wait_for()
     assert shown.title() == "All that was judged holds. - transformer_mb"
