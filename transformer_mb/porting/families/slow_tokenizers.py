@@ -60,7 +60,8 @@ def slow_tokenizer(files: SlowFiles) -> Slow | None:
         return _of_byt5(files)
     for names, made in READERS.items():
         if all((files.folder / name).is_file() for name in names):
-            return made(files)
+            kind, content, entries = made(files)
+            return kind, content, files.added.after(entries)
     return None
 
 
@@ -130,14 +131,14 @@ def _of_t5(files: SlowFiles) -> Slow:
         unused = [f"<unk_{number}>" for number in range(2, files.number("offset", 103))]
         return "sentencepiece", content, ["<pad>", "</s>", "<mask_1>", "<mask_2>", *unused, *pieces[2:]]
     extra = range(files.number("extra_ids", 100) - 1, -1, -1)
-    return "sentencepiece", content, files.added.after([*pieces, *(f"<extra_id_{number}>" for number in extra)])
+    return "sentencepiece", content, [*pieces, *(f"<extra_id_{number}>" for number in extra)]
 
 
 def _of_llama(files: SlowFiles) -> Slow:
     content, pieces = _pieces(files, "tokenizer.model")
     if files.fields.get("add_prefix_space") is False:
         content = without_prefix(content)
-    return "sentencepiece", content, files.added.after(pieces)
+    return "sentencepiece", content, pieces
 
 
 def _of_fairseq(files: SlowFiles) -> Slow:
