@@ -26,7 +26,7 @@ ROOMS = {
     "transformer_mb/judge": (1_120, 7),
     "transformer_mb/machine": (234, 7),
     "transformer_mb/parity": (8_931, 63),
-    "transformer_mb/porting": (11_614, 105),
+    "transformer_mb/porting": (11_615, 105),
     "transformer_mb/columns": (741, 10),
     "transformer_mb/conformance": (4_069, 39),
     "transformer_mb/pytest_plugin": (290, 4),
