@@ -22,6 +22,7 @@ IDS = {
     "t5": {"pad_id": 0, "eos_id": 1, "decoder_start_id": 0, "bos_id": 0},
     "mt5": {"pad_id": 0, "eos_id": 1, "decoder_start_id": 0, "bos_id": 0},
     "llama": {"pad_id": 2, "eos_id": 2, "bos_id": 1},
+    "mistral": {"pad_id": 2, "eos_id": 2, "bos_id": 1},
 }
 LINE = "Two  young, white  males <extra_id_1>\u00e9\u6f22 \U0001f642 are outside."
 
@@ -85,6 +86,7 @@ WHOLE = {
     "T5's tokenizer.json": ("t5", 41, lambda: {"tokenizer.json": json_of("t5"), "special_tokens_map.json": NAMED}),
     "bytes": ("t5", 264, lambda: {"tokenizer_config.json": OF_BYTES, "special_tokens_map.json": NAMED}),
     "tokenizer.model": ("llama", 500, lambda: {"tokenizer.model": pieces("llama", 500), "tokenizer_config.json": OF_LLAMA}),
+    "Mistral's, without a class": ("mistral", 500, lambda: {"tokenizer.model": pieces("llama", 500)}),
     "Llama's tokenizer.json": ("llama", 39, lambda: {"tokenizer.json": json_of("llama")}),
     "with a token more": (
         "llama",

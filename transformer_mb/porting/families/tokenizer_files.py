@@ -39,7 +39,8 @@ USUAL_NAMES = {
 TEXT = "a"  # of a token or more in every vocabulary
 # The class of a tokenizer that no file names, by model_type, as AutoTokenizer has it.
 USUAL_CLASSES = {
-    **{"t5": "T5", "mt5": "T5", "llama": "Llama", "bart": "Bart", "pegasus": "Pegasus", "blenderbot": "Blenderbot"},
+    **{"t5": "T5", "mt5": "T5", "llama": "Llama", "mistral": "Llama", "bart": "Bart", "pegasus": "Pegasus"},
+    "blenderbot": "Blenderbot",
     **{"roberta": "Roberta", "xlm-roberta": "XLMRoberta", "distilbert": "DistilBert", "gpt2": "GPT2", "opt": "GPT2"},
 }
 ASKED = ("GPT2", "Llama")  # whose add_bos_token and add_eos_token say what stands around a text
