@@ -47,7 +47,8 @@ class TransformerConfig:
             deviation, epsilon added outside the root: the Annotated Transformer) or ``rms_norm`` (root mean square,
             epsilon inside the root, no mean and no bias: Zhang & Sennrich 2019).
         norm_affine: whether normalisations have a learned scale, and a shift unless they are ``rms_norm``.
-        embedding_norm: a normalisation after the embedding sum (BERT).
+        embedding_norm: a normalisation after the embedding sum (BERT). decoder_embedding_norm: in the decoder it is of the
+            ``sum``, or of ``tokens`` alone, to which positions are added afterwards (Blenderbot-small).
         ffn_gated: the FFN's activation is multiplied by a second projection of the input (T5 1.1, Llama).
         head_size: width of each head's queries, keys and values, None means num_hiddens / heads. attention_scale: scores are
             divided by its root (T5: not).
@@ -96,6 +97,7 @@ class TransformerConfig:
     norm_affine: bool = True
     final_norm: bool = False
     embedding_norm: bool = False
+    decoder_embedding_norm: str = "sum"
     activation: str = "relu"
     embedding_scale: bool = True
     share_embeddings: bool = False

@@ -15,6 +15,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "norm_kind": ("layer_norm", "std_norm", "rms_norm"),
     "activation": ("relu", "gelu", "gelu_tanh", "silu"),
     "position": ("sinusoidal", "learned", "relative", "rotary"),
+    "decoder_embedding_norm": ("sum", "tokens"),
     "sinusoid_layout": ("interleaved", "halves", "fairseq"),
     "rotary_layout": ("halves", "interleaved"),
     "compat_decode": ("correct", "d2l"),

@@ -98,6 +98,7 @@ class EncoderOptions(EmbeddingOptions, BlockOptions, RelativeOptions, total=Fals
 class DecoderOptions(EmbeddingOptions, DecoderBlockOptions, RelativeOptions, total=False):
     """TransformerDecoder's."""
 
+    decoder_embedding_norm: str
     final_norm: bool
     output_bias: bool
     output_scale: bool

@@ -46,6 +46,9 @@ class ModelOptions(TypedDict, total=False):
     norm_affine: Annotated[bool, "whether normalizations have a learned scale and shift"]
     final_norm: Annotated[bool, "one more normalization after the last block of each side"]
     embedding_norm: Annotated[bool, "a normalization after the embedding sum"]
+    decoder_embedding_norm: Annotated[
+        str, f"{one_of('decoder_embedding_norm')}: in the decoder it is of the sum, or before positions are added"
+    ]
     activation: Annotated[str, one_of("activation")]
     embedding_scale: Annotated[bool, "multiply token embeddings by the root of num_hiddens"]
     share_embeddings: Annotated[bool, "one vocabulary and one table for both sides"]

@@ -115,7 +115,7 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
         check_sizes(num_layers=num_layers)
         chosen = Chosen(DecoderOptions, options, dropout)
-        embedding = chosen.of(EmbeddingOptions)
+        embedding = {**chosen.of(EmbeddingOptions), "norm_tokens": chosen.decoder_embedding_norm == "tokens"}
         super().__init__(vocab_size, num_hiddens, dropout, **embedding, **created)
         self.compat_decode = chosen.compat_decode
         self.deterministic = False

@@ -129,7 +129,10 @@ class RelativeBias(_Embed):
 
 
 class SequenceEmbedding(Called, nnx.Module):
-    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D].
+
+    ``norm_tokens``: their norm comes before positions are added.
+    """
 
     def __init__(
         self,
@@ -138,6 +141,7 @@ class SequenceEmbedding(Called, nnx.Module):
         dropout: float,
         *,
         token_types: int = 0,
+        norm_tokens: bool = False,
         param_dtype: Any = jnp.float32,
         rngs: nnx.Rngs | None = None,
         **options: Unpack[EmbeddingOptions],
@@ -148,6 +152,7 @@ class SequenceEmbedding(Called, nnx.Module):
         created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs}
         self.max_len = chosen.max_len
         self.position_offset = chosen.position_offset
+        self.norm_tokens = norm_tokens
         self.padding_id = chosen.padding_id
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
         rows = chosen.max_len + chosen.position_offset
@@ -162,6 +167,9 @@ class SequenceEmbedding(Called, nnx.Module):
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm, **created) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout, rngs=rngs)
 
+    def _normed(self, X: Array) -> Array:
+        return X if self.embedding_norm is None else self.embedding_norm(X)
+
     def embed(
         self, tokens: Array, offset: Any = 0, token_types: Array | None = None, left_padding: Array | None = None
     ) -> Array:
@@ -174,6 +182,7 @@ class SequenceEmbedding(Called, nnx.Module):
         if self.padding_id is not None:
             X = jnp.where((tokens == self.padding_id)[..., None], jax.lax.stop_gradient(X), X)
         X = X * self.scale
+        X = self._normed(X) if self.norm_tokens else X
         if self.pos_encoding is not None:
             X = self.pos_encoding(X, start)
         elif self.pos_embedding is not None and left_padding is None:
@@ -187,6 +196,4 @@ class SequenceEmbedding(Called, nnx.Module):
             # Without token types every token is of type 0.
             table = self.type_embedding
             X = X + (broadcast(table.embedding[0], X) if token_types is None else look_up("token_types", table, token_types))
-        if self.embedding_norm is not None:
-            X = self.embedding_norm(X)
-        return self.dropout(X)
+        return self.dropout(X if self.norm_tokens else self._normed(X))

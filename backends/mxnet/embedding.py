@@ -81,7 +81,10 @@ class RelativeBias(nn.Embedding):
 
 
 class SequenceEmbedding(Block):
-    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D].
+
+    ``norm_tokens``: their norm comes before positions are added.
+    """
 
     def __init__(
         self,
@@ -90,6 +93,7 @@ class SequenceEmbedding(Block):
         dropout: float,
         *,
         token_types: int = 0,
+        norm_tokens: bool = False,
         **options: Unpack[EmbeddingOptions],
     ):
         super().__init__()
@@ -97,6 +101,7 @@ class SequenceEmbedding(Block):
         check_table(vocab_size, num_hiddens, chosen.max_len, chosen.padding_id)
         self.max_len = chosen.max_len
         self.position_offset = chosen.position_offset
+        self.norm_tokens = norm_tokens
         self.padding_id = chosen.padding_id
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
         rows = chosen.max_len + chosen.position_offset
@@ -108,6 +113,9 @@ class SequenceEmbedding(Block):
         self.type_embedding = nn.Embedding(token_types, num_hiddens) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout)
+
+    def _normed(self, X: mnp.ndarray) -> mnp.ndarray:
+        return X if self.embedding_norm is None else self.embedding_norm(X)
 
     def embed(
         self,
@@ -129,6 +137,7 @@ class SequenceEmbedding(Block):
                 held = X * padding
             X = X * (1.0 - padding) + held
         X = X * self.scale
+        X = self._normed(X) if self.norm_tokens else X
         if self.pos_encoding is not None:
             X = self.pos_encoding(X, start)
         elif self.pos_embedding is not None:
@@ -141,6 +150,4 @@ class SequenceEmbedding(Block):
             table = self.type_embedding
             first = token_types is None
             X = X + (_rows(table.weight.data(), 0, 1) if first else look_up("token_types", table, token_types))
-        if self.embedding_norm is not None:
-            X = self.embedding_norm(X)
-        return self.dropout(X)
+        return self.dropout(X if self.norm_tokens else self._normed(X))

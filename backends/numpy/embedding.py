@@ -70,7 +70,10 @@ class RelativeBias(Embedding):
 
 
 class SequenceEmbedding(Layer):
-    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D].
+
+    ``norm_tokens``: their norm comes before positions are added.
+    """
 
     def __init__(
         self,
@@ -79,12 +82,14 @@ class SequenceEmbedding(Layer):
         dropout: float,
         *,
         token_types: int = 0,
+        norm_tokens: bool = False,
         **options: Unpack[EmbeddingOptions],
     ):
         chosen = Chosen(EmbeddingOptions, options, dropout)
         check_table(vocab_size, num_hiddens, chosen.max_len, chosen.padding_id)
         self.max_len = chosen.max_len
         self.position_offset = chosen.position_offset
+        self.norm_tokens = norm_tokens
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
         rows = chosen.max_len + chosen.position_offset
         self.embedding = Embedding(vocab_size, num_hiddens, chosen.padding_id)
@@ -95,6 +100,9 @@ class SequenceEmbedding(Layer):
         self.type_embedding = Embedding(token_types, num_hiddens) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout)
+
+    def _normed(self, X: np.ndarray) -> np.ndarray:
+        return X if self.embedding_norm is None else self.embedding_norm(X)
 
     def embed(
         self,
@@ -110,6 +118,7 @@ class SequenceEmbedding(Layer):
         start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = look_up(name, self.embedding, tokens)
         X *= self.scale
+        X = self._normed(X) if self.norm_tokens else X
         if self.pos_encoding is not None:
             X = self.pos_encoding(X, start)
         elif self.pos_embedding is not None:
@@ -122,19 +131,22 @@ class SequenceEmbedding(Layer):
             types = np.zeros_like(tokens) if token_types is None else token_types
             X += look_up("token_types", self.type_embedding, types)
         self.remember(start, T)
-        if self.embedding_norm is not None:
-            X = self.embedding_norm(X)
-        return self.dropout(X)
+        return self.dropout(X if self.norm_tokens else self._normed(X))
 
     def embed_backward(self, gradient: np.ndarray) -> None:
         start, T = self.recall()
         gradient = self.dropout.backward(gradient)
-        if self.embedding_norm is not None:
-            gradient = self.embedding_norm.backward(gradient)
+        if not self.norm_tokens:
+            gradient = self._normed_backward(gradient)
         if self.type_embedding is not None:
             self.type_embedding.backward(gradient)
         if self.pos_encoding is not None:
             gradient = self.pos_encoding.backward(gradient)
         elif self.pos_embedding is not None:
             self.pos_embedding.weight.accumulate(gradient.sum(axis=0), slice(start, start + T))
+        if self.norm_tokens:
+            gradient = self._normed_backward(gradient)
         self.embedding.backward(gradient * self.scale)
+
+    def _normed_backward(self, gradient: np.ndarray) -> np.ndarray:
+        return gradient if self.embedding_norm is None else self.embedding_norm.backward(gradient)

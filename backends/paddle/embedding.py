@@ -87,7 +87,10 @@ class RelativeBias(nn.Embedding):
 
 
 class SequenceEmbedding(Called, nn.Layer):
-    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D].
+
+    ``norm_tokens``: their norm comes before positions are added.
+    """
 
     def __init__(
         self,
@@ -96,6 +99,7 @@ class SequenceEmbedding(Called, nn.Layer):
         dropout: float,
         *,
         token_types: int = 0,
+        norm_tokens: bool = False,
         **options: Unpack[EmbeddingOptions],
     ):
         super().__init__()
@@ -103,6 +107,7 @@ class SequenceEmbedding(Called, nn.Layer):
         check_table(vocab_size, num_hiddens, chosen.max_len, chosen.padding_id)
         self.max_len = chosen.max_len
         self.position_offset = chosen.position_offset
+        self.norm_tokens = norm_tokens
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
         self.padding_id = chosen.padding_id
         rows = chosen.max_len + chosen.position_offset
@@ -114,6 +119,9 @@ class SequenceEmbedding(Called, nn.Layer):
         self.type_embedding = nn.Embedding(token_types, num_hiddens) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout)
+
+    def _normed(self, X: Tensor) -> Tensor:
+        return X if self.embedding_norm is None else self.embedding_norm(X)
 
     def embed(
         self, tokens: Tensor, offset: int = 0, token_types: Tensor | None = None, left_padding: Tensor | None = None
@@ -127,6 +135,7 @@ class SequenceEmbedding(Called, nn.Layer):
             X = look_up(name, without_row(self.embedding.weight, self.padding_id), tokens) * self.scale
         else:
             X = self.embedding(tokens) * self.scale
+        X = self._normed(X) if self.norm_tokens else X
         if self.pos_encoding is not None:
             X = self.pos_encoding(X, start)
         elif self.pos_embedding is not None:
@@ -138,9 +147,7 @@ class SequenceEmbedding(Called, nn.Layer):
             # Without token types every token is of type 0.
             table = self.type_embedding
             X = X + (table.weight[0] if token_types is None else look_up("token_types", table.weight, token_types))
-        if self.embedding_norm is not None:
-            X = self.embedding_norm(X)
-        return self.dropout(X)
+        return self.dropout(X if self.norm_tokens else self._normed(X))
 
 
 def _is_read(table: nn.Layer) -> bool:

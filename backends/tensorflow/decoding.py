@@ -25,7 +25,7 @@ from .weights import named_layers
 # Of a layer what a trace keeps and a user may assign: "call" is there where it was patched.
 SETTINGS = (
     *("call", "activation", "lora_enabled", "eps", "kind", "num_heads", "num_kv_heads", "pre", "scaled", "sizes"),
-    *("scale", "padding_id", "position_offset", "compat_decode", "output_scale"),
+    *("scale", "padding_id", "position_offset", "norm_tokens", "compat_decode", "output_scale"),
 )
 
 

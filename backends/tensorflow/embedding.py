@@ -114,7 +114,10 @@ class RelativeBias(Embedding):
 
 
 class SequenceEmbedding(Called, keras.layers.Layer):
-    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D].
+
+    ``norm_tokens``: their norm comes before positions are added.
+    """
 
     def __init__(
         self,
@@ -123,6 +126,7 @@ class SequenceEmbedding(Called, keras.layers.Layer):
         dropout: float,
         *,
         token_types: int = 0,
+        norm_tokens: bool = False,
         name: str | None = None,
         dtype: Any = None,
         trainable: bool = True,
@@ -135,6 +139,7 @@ class SequenceEmbedding(Called, keras.layers.Layer):
         self._allow_non_tensor_positional_args = True  # lists of tokens and lengths
         self.max_len = chosen.max_len
         self.position_offset = chosen.position_offset
+        self.norm_tokens = norm_tokens
         self.padding_id = chosen.padding_id
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
         rows = chosen.max_len + chosen.position_offset
@@ -178,6 +183,9 @@ class SequenceEmbedding(Called, keras.layers.Layer):
             self._track_trackable(tf.__internal__.tracking.wrap(list(self.blks)), "blks", overwrite=True)
             self._tracks_blocks = False
 
+    def _normed(self, X: tf.Tensor) -> tf.Tensor:
+        return X if self.embedding_norm is None else self.embedding_norm(X)
+
     def embed(
         self,
         tokens: tf.Tensor,
@@ -197,6 +205,7 @@ class SequenceEmbedding(Called, keras.layers.Layer):
             # The pad row gets no gradient.
             X = tf.where((tokens == self.padding_id)[..., None], tf.stop_gradient(X), X)
         X = X * self.scale
+        X = self._normed(X) if self.norm_tokens else X
         table = self.pos_embedding
         if self.pos_encoding is not None:
             X = self.pos_encoding(X, start)
@@ -209,6 +218,4 @@ class SequenceEmbedding(Called, keras.layers.Layer):
             # Without token types every token is of type 0.
             table = self.type_embedding
             X = plus(X, table.embeddings[0]) if token_types is None else X + look_up("token_types", table, token_types)
-        if self.embedding_norm is not None:
-            X = self.embedding_norm(X)
-        return self.dropout(X, training=training)
+        return self.dropout(X if self.norm_tokens else self._normed(X), training=training)

@@ -106,7 +106,10 @@ class RelativeBias(Called, Embedding):
 
 
 class SequenceEmbedding(Called, nn.Module):
-    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D].
+
+    ``norm_tokens``: their norm comes before positions are added.
+    """
 
     def __init__(
         self,
@@ -115,6 +118,7 @@ class SequenceEmbedding(Called, nn.Module):
         dropout: float,
         *,
         token_types: int = 0,
+        norm_tokens: bool = False,
         **options: Unpack[EmbeddingOptions],
     ):
         super().__init__()
@@ -122,6 +126,7 @@ class SequenceEmbedding(Called, nn.Module):
         check_table(vocab_size, num_hiddens, chosen.max_len, chosen.padding_id)
         self.max_len = chosen.max_len
         self.position_offset = chosen.position_offset
+        self.norm_tokens = norm_tokens
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
         rows = chosen.max_len + chosen.position_offset
         self.embedding = Embedding(vocab_size, num_hiddens, padding_idx=chosen.padding_id)
@@ -133,6 +138,9 @@ class SequenceEmbedding(Called, nn.Module):
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout)
 
+    def _normed(self, X: Tensor) -> Tensor:
+        return X if self.embedding_norm is None else self.embedding_norm(X)
+
     def embed(
         self, tokens: Tensor, offset: int = 0, token_types: Tensor | None = None, left_padding: Tensor | None = None
     ) -> Tensor:
@@ -142,6 +150,7 @@ class SequenceEmbedding(Called, nn.Module):
         check_positions(offset, T, self.max_len)
         start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = look_up(name, self.embedding, tokens) * self.scale
+        X = self._normed(X) if self.norm_tokens else X
         table = self.pos_embedding
         if self.pos_encoding is not None:
             X = self.pos_encoding(X, start)
@@ -160,6 +169,4 @@ class SequenceEmbedding(Called, nn.Module):
             if token_types is None and not _is_read(table):
                 token_types = torch.zeros_like(tokens)
             X = X + (table.weight[0] if token_types is None else look_up("token_types", table, token_types))
-        if self.embedding_norm is not None:
-            X = self.embedding_norm(X)
-        return self.dropout(X)
+        return self.dropout(X if self.norm_tokens else self._normed(X))

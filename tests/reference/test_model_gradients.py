@@ -51,6 +51,7 @@ MODELS = {
     "rms norm, pre-norm": {**TINY, "norm_kind": "rms_norm", "norm_position": "pre", "final_norm": True},
     "heads of five numbers, not scaled": {**TINY, "head_size": 5, "attention_scale": False, "output_scale": True},
     "fewer heads of keys": {**TINY, "head_size": 3, "num_kv_heads": 1, "decoder_attention_bias": True},
+    "tokens normed": {**TINY, "embedding_norm": True, "decoder_embedding_norm": "tokens", "position": "learned"},
     "relative positions": {**TINY, "position": "relative", "relative_buckets": 4, "relative_max_distance": 3},
     "silu, gated": {**TINY, "activation": "silu", "ffn_gated": True, "ffn_bias": False},
     "gelu_tanh, halves": {**TINY, "activation": "gelu_tanh", "sinusoid_layout": "halves", "norm_affine": False},

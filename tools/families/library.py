@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import sys
@@ -199,6 +200,9 @@ def _exact_inside(torch: Any, model: Any) -> None:
     """Compute in float64 what modules of Llama, Mistral and T5 compute in float32, by the library's own formulas."""
     for module in model.modules():
         kind = type(module).__name__
+        if kind == "BlenderbotSmallDecoder" and "embed_scale" not in inspect.getsource(type(module).forward):
+            # Releases 4.57 and 5.23 keep the scale and do not use it; the norm takes all of it away but for its epsilon.
+            module.layernorm_embedding.register_forward_pre_hook(lambda _, given, of=module: (given[0] * of.embed_scale,))
         if kind in ("LlamaRMSNorm", "MistralRMSNorm", "T5LayerNorm", "MT5LayerNorm"):
             module.forward = _root_mean_square(torch, module)
         if kind in ("LlamaRotaryEmbedding", "MistralRotaryEmbedding"):

@@ -54,6 +54,10 @@ PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
         "BlenderbotForConditionalGeneration",
         _both((2, 12), 32, max_position_embeddings=128, scale_embedding=True, encoder_no_repeat_ngram_size=0),
     ),
+    "blenderbot_small-90M": (
+        "BlenderbotSmallForConditionalGeneration",
+        _both((8, 8), 16, activation_function="gelu", max_position_embeddings=512, scale_embedding=True),
+    ),
     "nllb-200-distilled-600M": ("M2M100ForConditionalGeneration", NLLB),
     "m2m100_418M": ("M2M100ForConditionalGeneration", {**NLLB, "activation_dropout": 0.1}),
     "wmt19-en-de": (

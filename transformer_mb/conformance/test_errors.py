@@ -192,6 +192,7 @@ CHOSEN = [
     *(("TransformerEncoder", (9, *BLOCK[:-1], 1, 0.0), option, option) for option in ("position", "sinusoid_layout")),
     ("MultiHeadAttention", (8, 8, 8, 8, 2, 0.0), "rotary_layout", "rotary_layout"),
     *(("TransformerDecoder", (9, *BLOCK[:-1], 1, 0.0), option, option) for option in ("norm_position", "compat_decode")),
+    ("TransformerDecoder", (9, *BLOCK[:-1], 1, 0.0), "decoder_embedding_norm", "decoder_embedding_norm"),
 ]
 
 

@@ -38,6 +38,7 @@ KINDS = {
     "relative": {"position": "relative", "relative_buckets": 6, "relative_max_distance": 5, "norm_position": "pre"},
     "gated": {"norm_kind": "rms_norm", "norm_position": "pre", "activation": "silu", "ffn_gated": True, "ffn_bias": False},
     "no affine": {"norm_affine": False, "embedding_norm": True, "embedding_scale": False, "sinusoid_layout": "halves"},
+    "tokens normed": {"embedding_norm": True, "decoder_embedding_norm": "tokens", "position": "learned"},
     "rotary": {"position": "rotary", "norm_position": "pre"},
     "rotary, interleaved": {"position": "rotary", "rotary_layout": "interleaved", "rotary_base": 100.0},
     "tied": {

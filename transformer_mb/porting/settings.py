@@ -50,7 +50,7 @@ EXTRA = {
 }
 DECODING = ("suppress_ids", "compat_decode")  # what a source records of these may be changed
 # Switches that most families and libraries do not have.
-OF_FEW = ("ffn_gated", "head_size", "num_kv_heads", "attention_scale", "output_scale")
+OF_FEW = ("ffn_gated", "head_size", "num_kv_heads", "attention_scale", "output_scale", "decoder_embedding_norm")
 USUAL = {field.name: field.default for field in dataclasses.fields(TransformerConfig)}
 FIELDS = tuple(USUAL)
 

@@ -47,7 +47,9 @@ class DecodingSteps:
             self.own_hidden = added(np.arange(max_steps) >= self.left_padding[:, None, None, None], dtype)
         blocks = zip(decoder.blks, caches, strict=True)
         self.blocks = [BlockSteps(block, enc_outputs, hidden, cache, rows, max_steps) for block, cache in blocks]
-        self.embedding_norm, self.norm = norm(decoder.embedding_norm, dtype), norm(decoder.norm, dtype)
+        normed = decoder.embedding_norm, None
+        self.token_norm, self.embedding_norm = (norm(one, dtype) for one in (normed if decoder.norm_tokens else normed[::-1]))
+        self.norm = norm(decoder.norm, dtype)
         self.dense = product(rows, decoder.dense)
 
     def logits(self, tokens: np.ndarray) -> np.ndarray:
@@ -55,6 +57,7 @@ class DecodingSteps:
         place = self.position_offset + (self.length if self.moving else 0)
         X = self.embedding.take(tokens, axis=0)
         X *= self.scale
+        X = self.token_norm(X)
         if self.table is not None:
             # [1, D], or [N, D] where rows begin at different steps.
             padding = self.left_padding

@@ -42,12 +42,14 @@ class DecodingSteps:
         blocks: Iterable[Any] = decoder.blks
         self.blocks = [BlockSteps(block, enc_outputs, hidden, cache) for block, cache in zip(blocks, caches, strict=True)]
         dtype = self.embedding.dtype
-        self.embedding_norm, self.norm = norm(decoder.embedding_norm, dtype), norm(decoder.norm, dtype)
+        normed = decoder.embedding_norm, None
+        self.token_norm, self.embedding_norm = (norm(one, dtype) for one in (normed if decoder.norm_tokens else normed[::-1]))
+        self.norm = norm(decoder.norm, dtype)
         self.dense = product(decoder.dense)
 
     def logits(self, tokens: Tensor) -> Tensor:
         """[N] -> [N, V]."""
-        X = F.embedding(tokens, self.embedding) * self.scale
+        X = self.token_norm(F.embedding(tokens, self.embedding) * self.scale)
         if self.table is not None:
             place = self.position_offset + (self.length if self.moving else 0)
             if self.left_padding is None:

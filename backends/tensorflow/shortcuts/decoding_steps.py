@@ -86,7 +86,9 @@ class DecodingSteps:
         self.blocks = [BlockSteps(block, enc_outputs, cross_mask) for block in decoder.blks]
         rows = keras.ops.shape(tokens)[0] * few
         self.buffers = [buffer for cache in caches for buffer in self._buffers(cache, rows, decoder.blks[0])]
-        self.embedding_norm, self.norm = _norm(decoder.embedding_norm), _norm(decoder.norm)
+        normed = decoder.embedding_norm, None
+        self.token_norm, self.embedding_norm = (_norm(one) for one in (normed if decoder.norm_tokens else normed[::-1]))
+        self.norm = _norm(decoder.norm)
         self.dense = _tied_product(decoder.dense) if isinstance(decoder.dense, TiedDense) else _product(decoder.dense)
 
     def _buffers(self, cache: BlockCache, rows: tf.Tensor, block: DecoderBlock) -> list[tf.Tensor]:
@@ -108,7 +110,7 @@ class DecodingSteps:
         if self.left_padding is not None:
             place = tf.maximum(place - self.left_padding, 0)  # [N]
             own_mask = tf.range(past)[:, None] >= tf.repeat(self.left_padding, self.heads)  # [past, N * H]
-        X = tf.gather(self.embedding, tokens) * self.scale
+        X = self.token_norm(tf.gather(self.embedding, tokens) * self.scale)
         X = self.embedding_norm(X if self.table is None else X + tf.gather(self.table, place))
         grown: list[tf.Tensor] = []
         for block, keys, values in zip(self.blocks, buffers[::2], buffers[1::2], strict=True):

@@ -51,7 +51,9 @@ class DecodingSteps:
             cross_mask = length_mask(valid_lens, (B, 1, 1, S), enc_outputs)
         blocks = zip(decoder.blks, caches, strict=True)
         self.blocks = [BlockSteps(block, enc_outputs, cross_mask, cache, rows, max_steps) for block, cache in blocks]
-        self.embedding_norm, self.norm = norm(decoder.embedding_norm), norm(decoder.norm)
+        normed = decoder.embedding_norm, None
+        self.token_norm, self.embedding_norm = (norm(one) for one in (normed if decoder.norm_tokens else normed[::-1]))
+        self.norm = norm(decoder.norm)
         self.dense = product(rows, decoder.dense)
         self.multiplying = without_onednn if rows == 1 and onednn_is_slower(self.embedding) else nullcontext
 
@@ -61,7 +63,7 @@ class DecodingSteps:
             return self._logits(tokens)
 
     def _logits(self, tokens: Tensor) -> Tensor:
-        X = F.embedding(tokens, self.embedding) * self.scale
+        X = self.token_norm(F.embedding(tokens, self.embedding) * self.scale)
         if self.table is not None:
             place = self.position_offset + (self.length if self.moving else 0)
             # [D], or [N, D] where rows begin at different steps.

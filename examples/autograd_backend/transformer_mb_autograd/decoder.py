@@ -89,7 +89,8 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
     ):
         check_sizes(num_layers=num_layers)
         chosen = Chosen(DecoderOptions, options, dropout)
-        super().__init__(vocab_size, num_hiddens, dropout, **chosen.of(EmbeddingOptions))
+        norm_tokens = chosen.decoder_embedding_norm == "tokens"
+        super().__init__(vocab_size, num_hiddens, dropout, norm_tokens=norm_tokens, **chosen.of(EmbeddingOptions))
         self.compat_decode = chosen.compat_decode
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
         block_options = chosen.of(DecoderBlockOptions)

@@ -57,7 +57,10 @@ class RelativeBias(Embedding):
 
 
 class SequenceEmbedding(Module):
-    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+    """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D].
+
+    ``norm_tokens``: their norm comes before positions are added.
+    """
 
     def __init__(
         self,
@@ -66,12 +69,14 @@ class SequenceEmbedding(Module):
         dropout: float,
         *,
         token_types: int = 0,
+        norm_tokens: bool = False,
         **options: Unpack[EmbeddingOptions],
     ):
         chosen = Chosen(EmbeddingOptions, options, dropout)
         check_table(vocab_size, num_hiddens, chosen.max_len, chosen.padding_id)
         self.max_len = chosen.max_len
         self.position_offset = chosen.position_offset
+        self.norm_tokens = norm_tokens
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
         rows = chosen.max_len + chosen.position_offset
         self.embedding = Embedding(vocab_size, num_hiddens, chosen.padding_id)
@@ -83,6 +88,9 @@ class SequenceEmbedding(Module):
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout)
 
+    def _normed(self, X: Any) -> Any:
+        return X if self.embedding_norm is None else self.embedding_norm(X)
+
     def embed(self, tokens: Any, offset: Any = 0, token_types: Any = None, left_padding: Any = None) -> Any:
         name = f"The input of {type(self).__name__}"
         tokens = token_ids(name, tokens, None)
@@ -90,6 +98,7 @@ class SequenceEmbedding(Module):
         check_positions(offset, T, self.max_len)
         start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = look_up(name, self.embedding, tokens) * self.scale
+        X = self._normed(X) if self.norm_tokens else X
         if self.pos_encoding is not None:
             X = self.pos_encoding(X, start)
         elif self.pos_embedding is not None:
@@ -101,6 +110,4 @@ class SequenceEmbedding(Module):
             # Without token types every token is of type 0.
             types = numpy.zeros_like(tokens) if token_types is None else token_types
             X = X + look_up("token_types", self.type_embedding, types)
-        if self.embedding_norm is not None:
-            X = self.embedding_norm(X)
-        return self.dropout(X)
+        return self.dropout(X if self.norm_tokens else self._normed(X))

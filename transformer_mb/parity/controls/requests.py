@@ -125,6 +125,12 @@ CONTROLS = (
         "heads of three numbers, not scaled",
         setting("config", "output_scale", value=False),
     ),
+    Coarse(
+        "positions normed with their tokens",
+        MODEL,
+        "tokens normed before positions",
+        setting("config", "decoder_embedding_norm", value="sum"),
+    ),
     Coarse("a dropped scale", MODEL, "d2l", times("W_q.weight", math.sqrt(HEAD))),
     Coarse("a wrong position", MODEL, "d2l", setting("config", "position_offset", value=1)),
     Coarse("no embedding scale", MODEL, "d2l", setting("config", "embedding_scale", value=False)),

@@ -20,7 +20,7 @@ FLAGS = (
 )
 WORDS = (
     *("architecture", "norm_position", "norm_kind", "activation", "position", "sinusoid_layout", "rotary_layout"),
-    "compat_decode",
+    *("compat_decode", "decoder_embedding_norm"),
 )
 CONFIG: dict[str, tuple[Any, ...]] = {
     **{name: CHOICES[name] for name in WORDS},
@@ -116,7 +116,7 @@ def _case(number: int, row: Row) -> ModelCase:
 # Not tie_output: there a token makes itself more likely, and hypotheses hold one token.
 SEARCH_SWITCHES = (
     *("norm_position", "norm_kind", "activation", "position", "sinusoid_layout", "rotary_layout"),
-    *("final_norm", "embedding_norm"),
+    *("final_norm", "embedding_norm", "decoder_embedding_norm"),
     *("decoder_num_heads", "decoder_num_layers", "position_offset", "share_embeddings", "output_bias"),
     *("encoder_attention_bias", "decoder_attention_bias", "norm_eps", "norm_affine", "embedding_scale", "ffn_bias"),
     *("relative_buckets", "relative_max_distance", "ffn_gated", "head_size", "attention_scale", "output_scale"),

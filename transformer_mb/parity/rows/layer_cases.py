@@ -182,6 +182,8 @@ CASES = [
          {"sinusoid_layout": "halves", "padding_id": 1}),
     Case("decoder alone, rotary, interleaved", "TransformerDecoder", STACK, ("target ids", [None, None, [None, None]]),
          {"cross_attention": False, "position": "rotary", "rotary_layout": "interleaved", "norm_kind": "rms_norm"}),
+    Case("decoder alone, tokens normed before positions", "TransformerDecoder", STACK,
+         ("target ids", [None, None, [None, None]]), {"embedding_norm": True, "decoder_embedding_norm": "tokens"}),
     Case("encoder, rotary", "TransformerEncoder", STACK, ("source ids", "lens"), {"position": "rotary", "max_len": 5}),
     Case("decoder alone", "TransformerDecoder", STACK, ("target ids", [None, None, [None, None]]),
          {"cross_attention": False, "output_bias": False}),

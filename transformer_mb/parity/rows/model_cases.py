@@ -49,6 +49,9 @@ CONFIGS = {
     "rotary": TransformerConfig(**SMALL, position="rotary", norm_position="pre", final_norm=True),
     "rotary, interleaved": TransformerConfig(**SMALL, position="rotary", rotary_layout="interleaved", rotary_base=100.0),
     "no affine, no ffn bias": TransformerConfig(**SMALL, norm_affine=False, ffn_bias=False, embedding_scale=False),
+    "tokens normed before positions": TransformerConfig(
+        **SMALL, embedding_norm=True, decoder_embedding_norm="tokens", position="learned", activation="gelu"
+    ),
     "embedding norm": TransformerConfig(
         **SMALL, embedding_norm=True, ffn_dropout=0.2, attention_dropout=0.0, embedding_dropout=0.4
     ),
@@ -151,6 +154,7 @@ MODELS = [
     ModelCase("relative positions", CONFIGS["relative positions"], attention=True, every_dtype=True),
     ModelCase("gated by silu", CONFIGS["gated by silu"], every_dtype=True),
     ModelCase("embedding norm, four rates of dropout", CONFIGS["embedding norm"]),
+    ModelCase("tokens normed before positions", CONFIGS["tokens normed before positions"], every_dtype=True),
     ModelCase("d2l, one token", CONFIGS["d2l"], rows=1, source_steps=1, target_steps=1),
     ModelCase("shared and tied, one token", CONFIGS["shared and tied, padding"], rows=1, source_steps=1, target_steps=1),
     # Rows for more than 256 tokens, from which on JAX takes another way.

@@ -115,6 +115,7 @@ CHOICES = {
     "ffn_gated": (False, True),
     "attention_scale": (False, True),
     "output_scale": (False, True),
+    "decoder_embedding_norm": ("sum", "tokens"),
 }
 
 
@@ -242,6 +243,8 @@ class Layers:
         X = graph.add("Gather", graph.weight(table), tokens)
         if config.embedding_scale:
             X = graph.add("Mul", X, graph.constant(math.sqrt(config.num_hiddens), np.float32))
+        tokens_first = side == "decoder" and config.decoder_embedding_norm == "tokens"
+        X = self.norm(X, f"{side}.embedding_norm") if config.embedding_norm and tokens_first else X
         # Gather refuses a position that the table does not have, where Slice would give too few rows.
         steps = graph.steps(graph.size(tokens, 1), first)
         if config.position == "rotary":
@@ -250,7 +253,7 @@ class Layers:
             X = graph.add("Add", X, graph.add("Gather", self._positions(side), steps))
         if token_types is not None:
             X = graph.add("Add", X, graph.add("Gather", graph.weight(f"{side}.type_embedding.weight"), token_types))
-        return self.norm(X, f"{side}.embedding_norm") if config.embedding_norm else X
+        return self.norm(X, f"{side}.embedding_norm") if config.embedding_norm and not tokens_first else X
 
     def relative_bias(self, side: str, queries: str, keys: str, first: str | None = None) -> str | None:
         """Return what is added to scores, [1, H, T, S]: of T [1] queries from step ``first`` [1] on, and S [1] keys."""

@@ -7,6 +7,7 @@ from . import (
     bart,
     bert,
     blenderbot,
+    blenderbot_small,
     canonical,
     d2l,
     distilbert,
@@ -29,7 +30,7 @@ from . import (
 )
 
 OF_LIBRARY = (
-    *(marian, bart, mbart, pegasus, blenderbot, m2m_100, fsmt, t5, mt5),
+    *(marian, bart, mbart, pegasus, blenderbot, blenderbot_small, m2m_100, fsmt, t5, mt5),
     *(gpt2, opt, llama, mistral, bert, roberta, xlm_roberta, distilbert),
 )
 MODULES = (canonical, *OF_LIBRARY, torch_transformer, paddle_transformer, marian_npz, d2l)

@@ -26,6 +26,7 @@ def run_folder(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) ->
     of_heads = {name for head in native.get("heads", []) for name in head["tensors"]} | set(native.get("kept", []))
     base = {name: array for name, array in tensors.items() if name not in of_heads}
     model = _loaded(torch, made, config, base, **pooler)
+    restored = _with_scale(model)
     runs = {"encoder": _encoder, "decoder": _decoder, "encoder_decoder": _both}[ours["architecture"]]
     found = runs(torch, model, batch)
     if ours["architecture"] == "encoder_decoder":
@@ -33,7 +34,22 @@ def run_folder(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) ->
         found["tokens"] = _generated(model, _inputs(torch, batch), settings["max_steps"])
     for head in native.get("heads", []):
         found[f"{HEAD}{head['task']}"] = _head(torch, transformers, native, ours, head, batch, tensors)
-    return {name: array if name == "tokens" else array.numpy() for name, array in found.items()}, _ran(torch, transformers)
+    return {name: array if name == "tokens" else array.numpy() for name, array in found.items()}, _ran(
+        torch, transformers, restored
+    )
+
+
+def _with_scale(model: Any) -> str:
+    """Have BlenderbotSmall's decoder multiply tokens by the ``embed_scale`` that it keeps; say so, or "".
+
+    Releases 4.57 and 5.23 do not use it, earlier ones do: the norm behind it takes a scale away, but for its epsilon.
+    """
+    decoder = getattr(getattr(model, "model", None), "decoder", None)
+    used = "embed_scale" in inspect.getsource(type(decoder).forward) if decoder is not None else True
+    if used or type(decoder).__name__ != "BlenderbotSmallDecoder":
+        return ""
+    decoder.layernorm_embedding.register_forward_pre_hook(lambda module, given: (given[0] * decoder.embed_scale,))
+    return ", with the scale of the decoder's tokens, which this release leaves out"
 
 
 def _encoder(torch: Any, model: Any, batch: Mapping[str, np.ndarray]) -> dict[str, Any]:
@@ -95,8 +111,8 @@ def _start() -> tuple[Any, Any]:
     return torch, transformers
 
 
-def _ran(torch: Any, transformers: Any) -> dict[str, str]:
-    return {"ran": f"transformers {transformers.__version__} on torch {torch.__version__}"}
+def _ran(torch: Any, transformers: Any, but: str = "") -> dict[str, str]:
+    return {"ran": f"transformers {transformers.__version__} on torch {torch.__version__}{but}"}
 
 
 def _loaded(
