@@ -45,8 +45,9 @@ def _with_scale(model: Any) -> str:
     Releases 4.57 and 5.23 do not use it, earlier ones do: the norm behind it takes a scale away, but for its epsilon.
     """
     decoder = getattr(getattr(model, "model", None), "decoder", None)
-    used = "embed_scale" in inspect.getsource(type(decoder).forward) if decoder is not None else True
-    if used or type(decoder).__name__ != "BlenderbotSmallDecoder":
+    if decoder is None or type(decoder).__name__ != "BlenderbotSmallDecoder":
+        return ""
+    if "embed_scale" in inspect.getsource(type(decoder).forward):
         return ""
     decoder.layernorm_embedding.register_forward_pre_hook(lambda module, given: (given[0] * decoder.embed_scale,))
     return ", with the scale of the decoder's tokens, which this release leaves out"
