@@ -26,7 +26,7 @@ ROOMS = {
     "transformer_mb/judge": (1_120, 7),
     "transformer_mb/machine": (234, 7),
     "transformer_mb/parity": (8_943, 63),
-    "transformer_mb/porting": (11_663, 106),
+    "transformer_mb/porting": (11_664, 106),
     "transformer_mb/columns": (741, 10),
     "transformer_mb/conformance": (4_071, 39),
     "transformer_mb/pytest_plugin": (290, 4),
