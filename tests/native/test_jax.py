@@ -12,7 +12,7 @@ import pytest
 from flax import nnx
 
 import transformer_mb as tmb
-from native.small import ONE_LAYER
+from native.small import LAST_KEPT, ONE_LAYER, tokens_of_late_sums
 from transformer_mb.backends.jax import (
     AddNorm,
     DecoderBlock,
@@ -23,6 +23,7 @@ from transformer_mb.backends.jax import (
     PositionWiseFFN,
     TransformerDecoder,
 )
+from transformer_mb.backends.jax.decoding import drawn
 from transformer_mb.backends.jax.feed_forward import ACTIVATIONS
 from transformer_mb.backends.jax.weights import held_by
 from transformer_mb.batch import Batch
@@ -255,3 +256,7 @@ def test_the_slope_of_gelu_tanh_errs_no_more_than_that_of_jax(dtype):
 def test_gelu_tanh_of_float32_asks_for_no_tanh(function):
     """XLA's on a GPU made the network err 17 times as much as NumPy's, and nothing here can compute as it does."""
     assert "logistic" in (asked := str(jax.make_jaxpr(function)(jnp.float32(0.5)))) and "tanh" not in asked
+
+
+def test_a_sum_that_ends_late_draws_the_last_token_that_was_kept():
+    assert tokens_of_late_sums(drawn, jnp.asarray) == LAST_KEPT

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from native.small import LAST_KEPT, tokens_of_late_sums
 from transformer_mb.backends import mxnet as layers  # first: it makes MXNet importable
 
 # isort: split
@@ -15,8 +16,10 @@ from mxnet import autograd, gluon, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
+from transformer_mb.backends.mxnet.decoding import drawn
 from transformer_mb.backends.mxnet.shortcuts import threads
 from transformer_mb.backends.mxnet.shortcuts.tape import compiled
+from transformer_mb.backends.mxnet.weights import to_device
 
 
 def initialized(layer):
@@ -181,3 +184,12 @@ def test_small_work_takes_one_thread(monkeypatch):
         threads.suit(mx.cpu(), positions, num_hiddens)
         found.append(asked())
     assert found == [3, 1, 1, 3, 1]
+
+
+def test_a_sum_that_ends_late_draws_the_last_token_that_was_kept():
+    assert tokens_of_late_sums(drawn, mnp.array) == LAST_KEPT
+
+
+@pytest.mark.parametrize("array", [np.array(True), np.zeros((0, 3), np.float64), np.array(3, np.int64), np.float64([1.0, 2.0])])
+def test_an_array_keeps_its_dtype_on_its_way_to_the_device(array):
+    assert to_device(array, mx.cpu()).dtype == array.dtype

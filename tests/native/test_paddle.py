@@ -9,6 +9,7 @@ import paddle
 import pytest
 from paddle import nn
 
+from native.small import LAST_KEPT, tokens_of_late_sums
 from transformer_mb.backends.paddle import (
     EncoderBlock,
     MaskedSoftmaxCELoss,
@@ -16,6 +17,7 @@ from transformer_mb.backends.paddle import (
     PaddleBackend,
     TransformerEncoder,
 )
+from transformer_mb.backends.paddle.decoding import drawn
 from transformer_mb.backends.paddle.distributed import PaddleProcesses
 from transformer_mb.backends.paddle.shortcuts.prepared_layers import is_plain
 from transformer_mb.batch import Batch
@@ -216,3 +218,7 @@ def test_the_gradient_over_many_words_has_all_its_digits():
     exact[..., 0] -= 1.0
     got = 64.0 * np.float64(logits.grad.numpy())
     assert np.linalg.norm((got - exact)[..., 1:]) < 6e-7 * np.linalg.norm(exact[..., 1:])
+
+
+def test_a_sum_that_ends_late_draws_the_last_token_that_was_kept():
+    assert tokens_of_late_sums(drawn, paddle.to_tensor) == LAST_KEPT

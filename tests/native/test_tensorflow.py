@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from native.small import BATCH, CONFIG
+from native.small import BATCH, CONFIG, LAST_KEPT, tokens_of_late_sums
 from transformer_mb.backends.tensorflow import (
     EncoderBlock,
     LayerNorm,
@@ -19,6 +19,7 @@ from transformer_mb.backends.tensorflow import (
     TensorFlowBackend,
     decoding,
 )
+from transformer_mb.backends.tensorflow.decoding import drawn
 from transformer_mb.batch import Batch
 from transformer_mb.decoding.inputs import DecodingInputs
 
@@ -225,3 +226,7 @@ def test_keras_on_another_backend_is_refused():
     assert run.returncode == 1
     message = "needs Keras on TensorFlow, but Keras was already imported on numpy. Set KERAS_BACKEND=tensorflow"
     assert message in run.stderr.splitlines()[-1]
+
+
+def test_a_sum_that_ends_late_draws_the_last_token_that_was_kept():
+    assert tokens_of_late_sums(drawn, tf.constant) == LAST_KEPT

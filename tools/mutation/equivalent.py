@@ -20,6 +20,11 @@ REASONS: dict[str, tuple[str, ...]] = {
         "torch/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is not None and left_padding is None",
     ),
     "another of two ways that compute the same; which one is faster is all that differs": (
+        "mxnet/optimizers.py _Optimizer._adam: if m.dtype == np.float32: -> if m.dtype == np.float16:",
+        "paddle/optimizers.py module: LONGEST = 2**20 -> LONGEST = 2**21",
+        "paddle/rotary.py RotaryEncoding.forward: if paddle.in_dynamic_mode(): -> if not (paddle.in_dynamic_mode()):",
+        "paddle/embedding.py PositionalEncoding._positions: if paddle.in_dynamic_mode(): -> if not (paddle.in_dynamic_mode()):",
+        "paddle/linear.py Linear.forward: rows = math.prod(X.shape[:-1]) if self.bias is not None and paddle.in_dynamic_mode() else 0 -> rows = math.prod(X.shape[:-1]) if self.bias is None and paddle.in_dynamic_mode() else 0",
         "torch/feed_forward.py PositionWiseFFN.forward: if torch.compiler.is_compiling() and self._joins_positions(): -> if torch.compiler.is_compiling() or self._joins_positions():",
         "torch/attention.py DotProductAttention.forward: short = not compiled and keys.shape[-2] < SHORT_ROW and math.prod(scores_shape) > FEW_SCORES -> short = not compiled and keys.shape[-2] < SHORT_ROW and math.prod(scores_shape) < FEW_SCORES",
         "torch/loss.py _CrossEntropy.backward: if torch.compiler.is_compiling(): # in one pass: what is scattered to would be written and read again -> if not (torch.compiler.is_compiling()): # in one pass: what is scattered to would be written and read again",
@@ -40,6 +45,9 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/trainer.py MXNetTrainer.__init__: self.context = self.tensors[0].ctx -> self.context = self.tensors[(-1)].ctx",
     ),
     "the array has two axes, the last being number 1": (
+        "mxnet/decoding.py BeamDecoder._top: total = mnp.log(mnp.exp(logits - best[:, :1]).sum(axis=-1, keepdims=True)) -> total = mnp.log(mnp.exp(logits - best[:, :1]).sum(axis=1, keepdims=True))",
+        'paddle/decoding.py drawn: place = paddle.minimum(place, (weights > 0.0).astype("int64").sum(axis=-1) - 1) -> place = paddle.minimum(place, (weights > 0.0).astype("int64").sum(axis=1) - 1)',
+        "paddle/decoding.py drawn: before = weights.cumsum(axis=-1) - weights -> before = weights.cumsum(axis=1) - weights",
         "torch/loss.py _CrossEntropy.backward: result.sub_(ctx.smoothing / logits.shape[-1]) -> result.sub_(ctx.smoothing / logits.shape[1])",
         "jax/decoding.py _beam_step: _, ids = jax.lax.top_k(jnp.where(logits == 0.0, 0.0, logits), min(count, logits.shape[-1])) -> _, ids = jax.lax.top_k(jnp.where(logits == 0.0, 0.0, logits), min(count, logits.shape[1]))",
         "torch/decoding.py greedy.step: return decoder._logits(tokens).argmax(dim=-1).cpu().numpy() -> return decoder._logits(tokens).argmax(dim=1).cpu().numpy()",
@@ -72,9 +80,11 @@ REASONS: dict[str, tuple[str, ...]] = {
         "paddle/embedding.py PositionalEncoding.P: return self.table[0] -> return self.table[(-1)]",
     ),
     "the exact derivative is given beside it, so that what is cut has no gradient": (
+        "mxnet/feed_forward.py _gelu: Y = X * cumulative -> Y = X * detached(cumulative)",
         "mxnet/feed_forward.py _gelu: cumulative = (npx.erf(X * math.sqrt(0.5)) + 1.0) * 0.5 -> cumulative = (detached(npx.erf(X * math.sqrt(0.5))) + 1.0) * 0.5",
     ),
     "the framework casts it itself": (
+        "mxnet/loss.py _log_probability: there = npx.cast(chosen > np.finfo(chosen.dtype).tiny ** 0.5, dtype=pred.dtype) -> there = (chosen > np.finfo(chosen.dtype).tiny ** 0.5)",
         "tensorflow/decoding.py suppress: return tf.where(np.isin(np.arange(logits.shape[-1]), token_ids), tf.cast(-np.inf, logits.dtype), logits) -> return tf.where(np.isin(np.arange(logits.shape[-1]), token_ids), (-np.inf), logits)",
         "mxnet/model.py _TiedDense.forward: padding = npx.cast(mnp.arange(self._units, ctx=weight.ctx) == self.padding_id, dtype=weight.dtype).reshape(-1, 1) -> padding = (mnp.arange(self._units, ctx=weight.ctx) == self.padding_id).reshape(-1, 1)",
         "mxnet/model.py TiedDense.forward: padding = npx.cast(mnp.arange(self._units, ctx=weight.ctx) == self.padding_id, dtype=weight.dtype).reshape(-1, 1) -> padding = (mnp.arange(self._units, ctx=weight.ctx) == self.padding_id).reshape(-1, 1)",
@@ -83,11 +93,13 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/normalization.py LayerNorm._standardize: positive = npx.cast(variance > 0, dtype=X.dtype) -> positive = (variance > 0)",
     ),
     "the array reaches the device another way, and is the same there": (
+        "mxnet/weights.py to_device: if array.dtype == np.bool_ or array.ndim == 0 or array.size == 0: -> if ((array.ndim == 0) or (array.size == 0)):",
         "mxnet/weights.py to_device: if array.dtype == np.bool_ or array.ndim == 0 or array.size == 0: -> if ((array.dtype == np.bool_) or (array.ndim == 0)):",
         "mxnet/weights.py to_device: if array.dtype == np.bool_ or array.ndim == 0 or array.size == 0: -> if array.dtype == np.bool_ or array.ndim == 0 or array.size != 0:",
         "mxnet/weights.py to_device: return mx.nd.from_numpy(np.ascontiguousarray(array), zero_copy=True).as_np_ndarray().as_in_ctx(context) -> return mx.nd.from_numpy(np.ascontiguousarray(array), zero_copy=False).as_np_ndarray().as_in_ctx(context)",
     ),
     "its gradient is cut already": (
+        "mxnet/model.py TiedDense.forward: held = weight * padding -> held = detached(weight * padding)",
         "mxnet/embedding.py SequenceEmbedding.embed: held = X * padding -> held = detached(X) * padding",
         "mxnet/model.py TiedDense.forward: weight = weight * (1.0 - padding) + held -> weight = weight * (1.0 - padding) + detached(held)",
     ),
@@ -131,6 +143,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         'mxnet/decoding.py _lowest: return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k, dtype="int32").asnumpy().astype(np.int64) -> return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k).asnumpy().astype(np.int64)',
     ),
     "the value is the default that stands there": (
+        "paddle/attention.py _softmax_where: return F.softmax(scores, axis=-1) -> return F.softmax(scores)",
         "jax/loss.py MaskedSoftmaxCELoss.__call__: step_losses = -jnp.take_along_axis(log_probs, label[..., None], axis=-1)[..., 0] -> step_losses = -jnp.take_along_axis(log_probs, label[..., None])[..., 0]",
         "jax/attention.py _softmax_where: return jax.nn.softmax(scores, axis=-1) -> return jax.nn.softmax(scores)",
         "mxnet/decoding.py BeamDecoder.__init__: with autograd.pause(train_mode=False): -> with autograd.pause():",
@@ -160,6 +173,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "tensorflow/trainer.py TensorFlowTrainer._dtype: return next(iter(self.optimizer.slots.values()))[0].dtype -> return next(iter(self.optimizer.slots.values()))[(-1)].dtype",
     ),
     "all three are the width of the one input": (
+        "paddle/encoder.py EncoderBlock.__init__: key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias, **chosen.heads -> query_size, key_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias, **chosen.heads",
         "tensorflow/encoder.py EncoderBlock.__init__: key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias, dtype=dtype -> key_size, value_size, query_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias, dtype=dtype",
     ),
     "of that index only the shape of what it finds is read": (
@@ -179,6 +193,25 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "an operation that has a backward of its own is not differentiated within": (
         "torch/loss.py _CrossEntropy.forward: log_probs = logits.log_softmax(-1) -> log_probs = detached(logits.log_softmax(-1))",
+    ),
+    "a gradient is as large as what it is of": (
+        "mxnet/trainer.py MXNetTrainer._apply: small = [pair for pair in pairs if pair[0].size < LARGE] -> small = [pair for pair in pairs if pair[1].size < LARGE]",
+    ),
+    "moving statistics are what nothing here reads": (
+        "mxnet/normalization.py _trained: Y = npx.batch_norm(X.reshape(1, rows, D), scale, zeros, *moving, eps=eps, momentum=1.0, fix_gamma=False, axis=1) -> Y = npx.batch_norm(X.reshape(1, rows, D), scale, zeros, *moving, eps=eps, momentum=2.0, fix_gamma=False, axis=1)",
+    ),
+    "how many threads share the work is all that differs": (
+        "mxnet/decoding.py BeamDecoder._all_logits: suit(self.context, len(tokens), self.model.config.num_hiddens) -> pass",
+        "mxnet/trainer.py MXNetTrainer._run_batch: suit(self.context, share.batch.target_in.size, self.model.config.num_hiddens) -> suit(self.context, self.model.config.num_hiddens, share.batch.target_in.size)",
+    ),
+    "a product with 0 or 1 is rounded once, in whichever format it is made": (
+        "mxnet/dropout.py Dropout.factors: np.multiply(self.keep.reshape(-1), 1.0 / (1.0 - self._rate), out=into, dtype=into.dtype) -> np.multiply(self.keep.reshape(-1), 1.0 / (1.0 - self._rate), out=into)",
+    ),
+    "what decays there is zero": (
+        "mxnet/optimizers.py _Optimizer._fused_adam: mx.nd.sgd_mom_update(nothing, gradient, m, lr=beta1 - 1.0, momentum=beta1, wd=0.0, out=change) -> mx.nd.sgd_mom_update(nothing, gradient, m, lr=beta1 - 1.0, momentum=beta1, wd=1.0, out=change)",
+    ),
+    "one seed's numbers are as good as another's": (
+        "paddle/decoding.py uniforms: paddle.seed(high << 31 | low) -> paddle.seed(high << 32 | low)",
     ),
 }
 EQUIVALENT = {key: reason for reason, keys in REASONS.items() for key in keys}

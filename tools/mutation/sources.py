@@ -58,12 +58,13 @@ NAMES_LEFT_OUT = {
 # What a condition asks of a tensor that all of the tests' tensors answer alike.
 CONDITIONS_LEFT_OUT = {
     "device": "which branch is taken on another device; `make parity` on a GPU and tests/native/test_torch_on_gpu.py hold it",
+    "device_type": "which branch is taken on another device; `make parity` on a GPU holds it",
     "is_cuda": "which branch is taken on another device; `make parity` on a GPU and tests/native/test_torch_on_gpu.py hold it",
 }
 # Keyword arguments that change where or how fast something is computed.
 KEYWORDS_LEFT_OUT = ("device", "fused", "strict", "copy", "ctx", "place", "name", "rngs")
 # Calls that only refuse; what they are given matters to no cell, since cells make no errors.
-CHECKS = re.compile(r"_?(check|refuse)_\w+|features|floats|lengths|token_ids|attention_mask|refuse\w*")
+CHECKS = re.compile(r"_?(check|refuse)_\w+|features|floats|known_sizes|lengths|token_ids|attention_mask|refuse\w*")
 
 
 def folder(part: str) -> Path:

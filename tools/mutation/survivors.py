@@ -65,5 +65,15 @@ REASONS: dict[str, tuple[str, ...]] = {
     "in float16 a turn may be as far off as NumPy with every step rounded; tests/native/test_torch_rotary.py::test_a_turn_in_two_bytes_is_rounded_once holds the last digit": (
         "torch/rotary.py RotaryEncoding._match: dtype = torch.promote_types(X.dtype, torch.float32) -> dtype = torch.promote_types(X.dtype, torch.float16)",
     ),
+    "on a processor sums are added in order; tests/native/test_paddle.py::test_a_sum_that_ends_late_draws_the_last_token_that_was_kept holds what parallel ones do": (
+        'paddle/decoding.py drawn: place = paddle.minimum(place, (weights > 0.0).astype("int64").sum(axis=-1) - 1) -> place = paddle.minimum(place, (weights > 0.0).astype("int64").sum() - 1)',
+    ),
+    "cells' logits are small, and on a processor sums are added in order; tests/native/test_mxnet.py::test_a_sum_that_ends_late_draws_the_last_token_that_was_kept has large ones, and a sum that is not": (
+        "mxnet/decoding.py drawn: weights = mnp.exp((falling - falling[:, :1]) / truncation.temperature) -> weights = mnp.exp((falling + falling[:, :1]) / truncation.temperature)",
+        "mxnet/decoding.py drawn: place = mnp.minimum(place, _count(weights > 0.0) - 1) -> place = mnp.minimum(place, _count(weights > 0.0) - 0)",
+    ),
+    "no cell asks for the dtype of a mask or a single number there; tests/native/test_mxnet.py::test_an_array_keeps_its_dtype_on_its_way_to_the_device does": (
+        "mxnet/weights.py to_device: return mnp.array(array, dtype=array.dtype, ctx=context) # what from_numpy does not take -> return mnp.array(array, ctx=context) # what from_numpy does not take",
+    ),
 }
 SURVIVORS = {key: reason for reason, keys in REASONS.items() for key in keys}
