@@ -4,6 +4,7 @@ import ast
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from compare.decoy_answers import ANSWERS
@@ -12,6 +13,7 @@ from transformer_mb.built_in import BUILT_IN
 from transformer_mb.compare.expectations import expected
 from transformer_mb.compare.facts import KINDS, same
 from transformer_mb.compare.probes import PROBES, TOPICS
+from transformer_mb.compare.probes.reading import row_at
 
 EXPECTED = expected()
 BUILTINS = Path(__file__).parents[2] / "transformer_mb" / "compare" / "builtins"
@@ -76,3 +78,17 @@ def test_every_framework_has_a_row_for_every_operation_and_no_other(framework):
     found = dict(operations(framework))
     assert set(found) == {*ASKED, "device", "own_parts"}
     assert {topic: found[topic] for topic in ASKED if found[topic]} == {topic: ASKED[topic] for topic in ASKED if found[topic]}
+
+
+@pytest.mark.parametrize(
+    ("memory", "word"),
+    [
+        ({4: 0.0, 5: 0.0, 6: 7.0, 7: 0.0}, "memory beside the table"),
+        ({4: 0.0, 5: 0.0, 6: 0.0, 7: 0.0}, "zeros"),
+        ({4: 7.0, 5: 0.0, 6: 0.0, 7: 0.0}, "memory beside the table"),
+        ({4: 4.0, 5: 4.0, 6: 4.0, 7: 4.0}, "the last row"),
+    ],
+)
+def test_memory_that_holds_zeros_by_chance_is_told_from_a_framework_that_gives_zeros(memory, word):
+    table = np.repeat([[1.0], [2.0], [3.0], [4.0]], 64, axis=1)
+    assert row_at(lambda index: np.full(64, memory[index]), 4, table) == word

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..facts import Ask, Probe
-from .reading import found
+from .reading import row_at
 
 TABLE = np.arange(1, 4 * 64 + 1, dtype="float32").reshape(4, 64)
 
@@ -26,7 +26,7 @@ def _fresh_row(fresh_padding_row: Ask) -> str:
 
 
 def _row(embed: Ask, id: int) -> str:
-    return found(embed(np.array([1, id]), TABLE)[1], TABLE)
+    return row_at(lambda one: embed(np.array([1, one]), TABLE)[1], id, TABLE)
 
 
 def _float_id(embed: Ask) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..facts import Ask, Probe
-from .reading import found, named
+from .reading import found, named, row_at
 
 TABLE = np.arange(1, 4 * 64 + 1, dtype="float32").reshape(4, 64)
 NARROW, WIDE = 16, 2001  # what vector instructions take whole, and what sorts and threads divide
 
 
 def _row(take: Ask, index: int) -> str:
-    return found(take(TABLE, np.array([1, index]))[1], TABLE)
+    return row_at(lambda one: take(TABLE, np.array([1, one]))[1], index, TABLE)
 
 
 def _rows_behind(index: Ask) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -95,3 +95,14 @@ def found(row: np.ndarray, table: np.ndarray) -> str:
     """Name the row of a table that came for an index out of range."""
     names = {"the last row": table[-1], "the first row": table[0], "the second row": table[1], "zeros": np.zeros_like(row)}
     return "NaN" if np.isnan(row).all() else named(row, names, "memory beside the table")
+
+
+def row_at(read: Callable[[int], np.ndarray], index: int, table: np.ndarray) -> str:
+    """Name the row that comes for an index out of range, zeros only where the three beyond are zeros too.
+
+    Memory beside a table may hold some by chance.
+    """
+    word, step = found(read(index), table), 1 if index > 0 else -1
+    if word == "zeros" and any(found(read(index + step * further), table) != "zeros" for further in (1, 2, 3)):
+        return "memory beside the table"
+    return word
