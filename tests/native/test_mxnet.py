@@ -19,7 +19,6 @@ from mxnet.gluon import nn
 from transformer_mb.backends.mxnet.decoding import drawn
 from transformer_mb.backends.mxnet.shortcuts import threads
 from transformer_mb.backends.mxnet.shortcuts.tape import compiled
-from transformer_mb.backends.mxnet.weights import to_device
 
 
 def initialized(layer):
@@ -188,8 +187,3 @@ def test_small_work_takes_one_thread(monkeypatch):
 
 def test_a_sum_that_ends_late_draws_the_last_token_that_was_kept():
     assert tokens_of_late_sums(drawn, mnp.array) == LAST_KEPT
-
-
-@pytest.mark.parametrize("array", [np.array(True), np.zeros((0, 3), np.float64), np.array(3, np.int64), np.float64([1.0, 2.0])])
-def test_an_array_keeps_its_dtype_on_its_way_to_the_device(array):
-    assert to_device(array, mx.cpu()).dtype == array.dtype

@@ -156,6 +156,11 @@ def planting():
     engine.stop()
 
 
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda one: one.name)
+def test_what_is_planted_by_hand_is_in_a_line_of_today(planted):
+    assert planted.after in planted_mutant(planted).text
+
+
 @pytest.mark.long(but=2)
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda one: one.name)
 def test_what_was_planted_by_hand_is_caught(planted, planting):

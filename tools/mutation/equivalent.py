@@ -143,6 +143,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         'mxnet/decoding.py _lowest: return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k, dtype="int32").asnumpy().astype(np.int64) -> return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k).asnumpy().astype(np.int64)',
     ),
     "the value is the default that stands there": (
+        "mxnet/weights.py to_device: return mnp.array(array, dtype=array.dtype, ctx=context) # what from_numpy does not take -> return mnp.array(array, ctx=context) # what from_numpy does not take",
         "paddle/attention.py _softmax_where: return F.softmax(scores, axis=-1) -> return F.softmax(scores)",
         "jax/loss.py MaskedSoftmaxCELoss.__call__: step_losses = -jnp.take_along_axis(log_probs, label[..., None], axis=-1)[..., 0] -> step_losses = -jnp.take_along_axis(log_probs, label[..., None])[..., 0]",
         "jax/attention.py _softmax_where: return jax.nn.softmax(scores, axis=-1) -> return jax.nn.softmax(scores)",

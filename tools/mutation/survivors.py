@@ -72,8 +72,5 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/decoding.py drawn: weights = mnp.exp((falling - falling[:, :1]) / truncation.temperature) -> weights = mnp.exp((falling + falling[:, :1]) / truncation.temperature)",
         "mxnet/decoding.py drawn: place = mnp.minimum(place, _count(weights > 0.0) - 1) -> place = mnp.minimum(place, _count(weights > 0.0) - 0)",
     ),
-    "no cell asks for the dtype of a mask or a single number there; tests/native/test_mxnet.py::test_an_array_keeps_its_dtype_on_its_way_to_the_device does": (
-        "mxnet/weights.py to_device: return mnp.array(array, dtype=array.dtype, ctx=context) # what from_numpy does not take -> return mnp.array(array, ctx=context) # what from_numpy does not take",
-    ),
 }
 SURVIVORS = {key: reason for reason, keys in REASONS.items() for key in keys}
