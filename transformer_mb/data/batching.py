@@ -158,10 +158,10 @@ class Batches:
         """All pairs in the order of their widths, and the order in which their batches come."""
         generator = stream(self.seed, "batches", epoch)
         pairs = generator.permutation(self.num_pairs) if self.shuffle else np.arange(self.num_pairs)
-        # Sorted after shuffling: sentences of equal length are mixed anew.
-        if self._by_length:
-            keys = self._sources.lengths, self._targets.lengths, self._widths
-            pairs = pairs[np.lexsort([key[pairs] for key in keys])]
+        # Sorted after shuffling: sentences of equal length are mixed anew. One key after the other, the last being the first
+        # to decide, takes less memory than np.lexsort.
+        for key in (self._sources.lengths, self._targets.lengths, self._widths) if self._by_length else ():
+            pairs = pairs[np.argsort(key[pairs], kind="stable")]
         places = np.arange(len(self))
         if self.shuffle and self._by_length:
             places = generator.permutation(len(self))

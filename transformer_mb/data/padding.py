@@ -104,9 +104,7 @@ class Sentences:
         if limit is not None and frame is not None and limit <= around:
             raise ConfigError(f"A {what} must be allowed more than the {around} tokens that frame it, got {limit}.")
         self.lengths = full if limit is None else np.minimum(full, limit)
-        # Where the text ends in its row, so that a row that is cut ends in the middle of it, or in its frame.
-        self._ends = (self.lengths if frame is not None else full) - len(self._closing)
-        self._ids, self._pad_id = ids, pad_id
+        self._ids, self._pad_id, self._framed = ids, pad_id, frame is not None
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -115,8 +113,10 @@ class Sentences:
         """The sentences ``rows`` [B] as int64 ids [B, width], and their valid lengths [B]; None: as wide as the longest."""
         lengths = self.lengths[rows].astype(np.int64)
         steps = np.arange(lengths.max() if width is None else width)
-        ends = self._ends[rows, None]
-        positions = self._ids.starts[rows, None] + steps - len(self._opening)  # [B, width]; outside of a text anything
+        starts = self._ids.starts[rows]
+        # Where the text ends in its row: a row that is cut ends in the middle of it, or in its frame.
+        ends = (lengths - len(self._closing) if self._framed else self._ids.starts[rows + 1] - starts)[:, None]
+        positions = starts[:, None] + steps - len(self._opening)  # [B, width]; outside of a text anything
         if self._ids.ids.size:
             ids = self._ids.ids.take(positions, mode="clip").astype(np.int64)
         else:
