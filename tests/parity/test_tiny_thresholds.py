@@ -70,7 +70,7 @@ class LastPieceForgotten(BACKEND):
 
 
 def drawn_twice(make, kind, without=()):
-    """Of the first seed whose case of a kind has tiny thresholds: the case without them, and with them.
+    """Return a case without tiny thresholds and with them: that of the first seed whose case of a kind has them.
 
     ``without``: words that the case's name does not have.
     """

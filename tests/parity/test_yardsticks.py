@@ -62,7 +62,7 @@ def test_an_operation_that_is_cut_off_would_be_seen(monkeypatch):
 
 
 def excess_of_int8():
-    """Of a weight and an input whose rows differ by factors of a hundred: the worst error, in what both roundings come to."""
+    """The worst error in what both roundings come to, where rows of weight and input differ by factors of a hundred."""
     random = np.random.default_rng(0)
     linear = Linear(64, 6)
     weight = random.standard_normal((6, 64)) * 10.0 ** np.arange(-6, 6, 2)[:, None]

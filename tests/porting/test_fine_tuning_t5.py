@@ -33,7 +33,7 @@ def trained(request, tmp_path_factory):
 
 
 def test_the_loss_is_the_librarys(trained):
-    """Of texts with sentinels on both sides."""
+    """Texts have sentinels on both sides."""
     _, expected, got, _ = trained
     assert got == pytest.approx(expected, rel=1e-5)
 

@@ -40,7 +40,7 @@ def made(tmp_path_factory):
 
 
 def config_of(name, rows):
-    """Of an encoder and decoder, as T5 is, or of a decoder."""
+    """Return the configuration of an encoder and decoder, as T5 is, or of a decoder."""
     if "llama" in name:
         begin, end = (rows - 2, rows - 1) if name == "llama-3" else (1, 2)
         return tmb.TransformerConfig(architecture="decoder", target_vocab_size=rows, bos_id=begin, eos_id=end, pad_id=end)
@@ -135,7 +135,7 @@ def test_the_name_of_another_special_token_is_text(made):
 
 
 def test_a_tokenizer_that_is_written_is_what_auto_tokenizer_reads(made, tmp_path):
-    """Of a model that brought no files of its own."""
+    """The model brought no files of its own."""
     folders = {name: tmp_path / name for name in ("t5-tidy", "t5-marked", "byt5", "llama", "llama-3")}
     for name, folder in folders.items():
         folder.mkdir()

@@ -118,7 +118,7 @@ def test_what_cannot_be_read_is_left_out_or_refused(made, tmp_path):
 
 
 def test_a_written_tokenizer_is_what_auto_tokenizer_reads(made, tmp_path):
-    """Of a model that brought no files of its own, with its frame."""
+    """The model brought no files of its own, and has a frame."""
     words = read(made, "roberta")
     model = PortedModel(config=config_of(400), weights={}, source_vocabulary=words.source, target_vocabulary=words.target)
     write_words(tmp_path, model)

@@ -132,7 +132,10 @@ def paired_sites(pair: Pair, way: str, reference: Passed, candidate: Passed) -> 
     theirs = _sites(reference.values, pair.reference, pair.number, way)
     ours = _sites(candidate.values, pair.candidate, pair.number, way)
     if way == "out" and not pair.reference:  # what the whole returns has its place there, and its axes their order
-        return [Same(pair, way, (one,), (site,), _usual(reference, one)) for one, site in zip(theirs, ours, strict=False)]
+        return [
+            Same(pair, way, (one,), (site,), next(layouts(reference.values[one].ndim)))
+            for one, site in zip(theirs, ours, strict=False)
+        ]
     groups: list[list[Site]] = []
     for site in theirs:
         alike = next((group for group in groups if _equal(reference.values[site], reference.values[group[0]])), None)
@@ -172,10 +175,6 @@ def in_order(candidate: Passed, same: Iterable[Same]) -> Passed:
                 if site in kind:
                     kind[site] = turned_back(kind[site], one.layout)
     return found
-
-
-def _usual(passed: Passed, site: Site) -> Layout:
-    return tuple(range(passed.values[site].ndim))
 
 
 def _sites(values: Mapping[Site, np.ndarray], path: str, number: int, way: str) -> list[Site]:
