@@ -79,6 +79,9 @@ NUMBERS = {
 }
 RULES = {
     "a temperature that is ignored": lambda logits, uniform, cut: rule(logits, uniform, cut._replace(temperature=1.0)),
+    "a temperature that is never that low": lambda logits, uniform, cut: rule(
+        logits, uniform, cut._replace(temperature=np.maximum(cut.temperature, 0.2))
+    ),
     "a top_k of one more": lambda logits, uniform, cut: rule(logits, uniform, cut._replace(top_k=cut.top_k + 1)),
     "a top_p off by one token": one_token_more,
     "cuts before the temperature": lambda logits, uniform, cut: rule(

@@ -19,12 +19,14 @@ REASONS: dict[str, tuple[str, ...]] = {
         "paddle/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is not None and left_padding is None",
         "torch/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is not None and left_padding is None",
     ),
+    "what has no gradient is copied, and the copy is the same": (
+        "paddle/linear.py without_row: if row is None or not paddle.is_grad_enabled() or table.stop_gradient: -> if ((row is None) or (not paddle.is_grad_enabled())):",
+    ),
     "another of two ways that compute the same; which one is faster is all that differs": (
         "mxnet/optimizers.py _Optimizer._adam: if m.dtype == np.float32: -> if m.dtype == np.float16:",
         "paddle/optimizers.py module: LONGEST = 2**20 -> LONGEST = 2**21",
         "paddle/rotary.py RotaryEncoding.forward: if paddle.in_dynamic_mode(): -> if not (paddle.in_dynamic_mode()):",
         "paddle/embedding.py PositionalEncoding._positions: if paddle.in_dynamic_mode(): -> if not (paddle.in_dynamic_mode()):",
-        "paddle/linear.py Linear.forward: rows = math.prod(X.shape[:-1]) if self.bias is not None and paddle.in_dynamic_mode() else 0 -> rows = math.prod(X.shape[:-1]) if self.bias is None and paddle.in_dynamic_mode() else 0",
         "torch/feed_forward.py PositionWiseFFN.forward: if torch.compiler.is_compiling() and self._joins_positions(): -> if torch.compiler.is_compiling() or self._joins_positions():",
         "torch/attention.py DotProductAttention.forward: short = not compiled and keys.shape[-2] < SHORT_ROW and math.prod(scores_shape) > FEW_SCORES -> short = not compiled and keys.shape[-2] < SHORT_ROW and math.prod(scores_shape) < FEW_SCORES",
         "torch/loss.py _CrossEntropy.backward: if torch.compiler.is_compiling(): # in one pass: what is scattered to would be written and read again -> if not (torch.compiler.is_compiling()): # in one pass: what is scattered to would be written and read again",

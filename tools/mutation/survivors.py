@@ -53,6 +53,9 @@ REASONS: dict[str, tuple[str, ...]] = {
     "cells replace no attribute of a module between two calls; tests/native/test_jax.py::test_a_changed_attribute_is_seen does": (
         "jax/compiled.py split: if known is None or len(known[0]) != len(attributes) or not all(map(operator.is_, known[0], attributes)): -> if known is None or len(known[0]) != len(attributes) and not all(map(operator.is_, known[0], attributes)):",
     ),
+    "cells set every weight; transformer_mb/conformance/test_shapes.py::test_add_norm_of_ones_is_zero holds what it was before": (
+        'paddle/normalization.py LayerNorm.__init__: self.bias = self.create_parameter(self.norm_shape, is_bias=True) if affine and kind != "rms_norm" else None -> self.bias = self.create_parameter(self.norm_shape) if affine and kind != "rms_norm" else None',
+    ),
     "cells set every weight; tests/native/test_numpy.py::test_what_a_new_layer_learns_is_in_float32 holds what it was before": (
         'numpy/normalization.py LayerNorm.__init__: self.bias = Parameter(np.zeros(self.norm_shape, np.float32)) if affine and kind != "rms_norm" else None -> self.bias = Parameter(np.zeros(self.norm_shape, np.float16)) if affine and kind != "rms_norm" else None',
     ),
@@ -68,8 +71,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     "on a processor sums are added in order; tests/native/test_paddle.py::test_a_sum_that_ends_late_draws_the_last_token_that_was_kept holds what parallel ones do": (
         'paddle/decoding.py drawn: place = paddle.minimum(place, (weights > 0.0).astype("int64").sum(axis=-1) - 1) -> place = paddle.minimum(place, (weights > 0.0).astype("int64").sum() - 1)',
     ),
-    "cells' logits are small, and on a processor sums are added in order; tests/native/test_mxnet.py::test_a_sum_that_ends_late_draws_the_last_token_that_was_kept has large ones, and a sum that is not": (
-        "mxnet/decoding.py drawn: weights = mnp.exp((falling - falling[:, :1]) / truncation.temperature) -> weights = mnp.exp((falling + falling[:, :1]) / truncation.temperature)",
+    "on a processor sums are added in order; tests/native/test_mxnet.py::test_a_sum_that_ends_late_draws_the_last_token_that_was_kept holds what parallel ones do": (
         "mxnet/decoding.py drawn: place = mnp.minimum(place, _count(weights > 0.0) - 1) -> place = mnp.minimum(place, _count(weights > 0.0) - 0)",
     ),
 }

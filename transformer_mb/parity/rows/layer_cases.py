@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...backend import Backend
+from ...config import CHOICES
 from ...interface import FUNCTIONS
 from .layer_inputs import MANY, B, D, F, H, S, T, V
 
@@ -65,9 +66,11 @@ CASES = [
     Case("layer norm, size as a number", "LayerNorm", (D,), ("X",)),
     Case("layer norm over two axes", "LayerNorm", ([T, D],), ("X",)),
     Case("layer norm without affine", "LayerNorm", ([D],), ("X",), {"affine": False}),
+    Case("layer norm over two axes without affine", "LayerNorm", ([T, D],), ("X",), {"affine": False}),
     Case("layer norm, another epsilon", "LayerNorm", ([D],), ("X",), {"eps": 0.1}),
     Case("std norm", "LayerNorm", ([D],), ("X",), {"kind": "std_norm", "eps": 1e-6}, every_dtype=True),
     Case("std norm over two axes", "LayerNorm", ([T, D],), ("X",), {"kind": "std_norm"}),
+    Case("std norm of rows that hardly vary", "LayerNorm", ([D],), ("hardly varying",), {"kind": "std_norm", "eps": 1e-3}),
     Case("rms norm", "LayerNorm", ([D],), ("X",), {"kind": "rms_norm"}, every_dtype=True),
     Case("rms norm over two axes, another epsilon", "LayerNorm", ([T, D],), ("X",), {"kind": "rms_norm", "eps": 0.1}),
     Case("rms norm without affine", "LayerNorm", ([D],), ("X",), {"kind": "rms_norm", "affine": False}),
@@ -81,6 +84,8 @@ CASES = [
     *(Case(f"ffn {name.replace('_', ' ')} of far numbers", "PositionWiseFFN", (D, F, 7), ("far",), {"activation": name})
       for name in SMOOTH),
     Case("ffn without bias", "PositionWiseFFN", (D, F, 7), ("X",), {"use_bias": False}),
+    Case("ffn without bias, 4,096 rows of 32", "PositionWiseFFN", (D, 32, 7), ("many",),
+         {"activation": "silu", "use_bias": False}),
     Case("ffn gated by gelu tanh, without bias", "PositionWiseFFN", (D, F, 7), ("X",),
          {"activation": "gelu_tanh", "use_bias": False, "gated": True}, every_dtype=True),
     Case("ffn gated by silu", "PositionWiseFFN", (D, F, 7), ("X",), {"activation": "silu", "gated": True}),
@@ -133,6 +138,11 @@ CASES = [
          ("one token", "source", "source"), {"position": "rotary", "max_len": 5}, {"offset": 4}),
     Case("positions", "PositionalEncoding", (D, 0.0), ("X",), every_dtype=True),
     Case("positions from 3, halves", "PositionalEncoding", (D, 0.0, 20), ("X", 3), {"layout": "halves"}),
+    *(Case(f"positions of the default length, {layout}", "PositionalEncoding", (D, 0.0), ("1,000 steps",), {"layout": layout})
+      for layout in CHOICES["sinusoid_layout"]),
+    *(Case(f"attention, rotary, {layout}, last place of the default length", "MultiHeadAttention", (D, D, D, D, H, 0.0),
+           ("one token", "1,000 steps", "1,000 steps"), {"position": "rotary", "rotary_layout": layout}, {"offset": 999})
+      for layout in CHOICES["rotary_layout"]),
     Case("encoder block", "EncoderBlock", BLOCK, ("X",)),
     Case("encoder block, lens", "EncoderBlock", BLOCK, ("X", "lens T"), training=True, every_dtype=True),
     Case("encoder block, lens 2-D", "EncoderBlock", BLOCK, ("X", "lens 2-D T")),
@@ -173,6 +183,8 @@ CASES = [
         {"token_types": 2, "embedding_norm": True, "embedding_scale": False, "activation": "gelu", "norm_eps": 1e-12},
         {"token_types": "types"},
     ),
+    Case("encoder, learned positions from 2 of the default length", "TransformerEncoder", (V, D, D, D, D, [D], D, F, H, 1, 0.0),
+         ("1,000 ids", "1,000 lens"), {"position": "learned", "position_offset": 2}),
     Case("encoder, relative positions", "TransformerEncoder", STACK, ("source ids", "lens"),
          {"position": "relative", "relative_buckets": 4, "relative_max_distance": 3, "norm_position": "pre"}, every_dtype=True),
     Case("decoder, relative positions", "TransformerDecoder", STACK, ("target ids", ["source", "lens", [None, None]]),

@@ -24,6 +24,7 @@ SHAPES = {
     "scores": (B, T, S),
     "scores heads": (B, H, T, S),
     "long": (1, 512, D),
+    "1,000 steps": (B, 1000, D),
     "Q heads": (B, H, T, 3),
     "K heads": (B, H, S, 3),
     "V heads": (B, H, S, 3),
@@ -47,6 +48,8 @@ FIXED = {
     "source ids": np.array([[4, 5, 6, 7, 3], [8, 3, 1, 1, 1], [10, 9, 4, 3, 1]]),
     "target ids": np.array([[2, 5, 6, 7], [2, 8, 1, 1], [2, 9, 4, 0]]),
     "long lens": np.array([400]),
+    "1,000 ids": np.arange(1000)[None] % V,
+    "1,000 lens": np.array([1000]),
     "many lens": np.full(MANY, MANY),
     "types": np.array([[0, 0, 1, 1, 1], [0, 1, 0, 1, 0], [1, 1, 1, 1, 0]]),
 }
@@ -60,6 +63,8 @@ def build_input(spec: Any, rng: np.random.Generator) -> Any:
         return spec
     if spec == "small variance":
         return 100.0 + 1e-3 * rng.standard_normal((B, T, D))
+    if spec == "hardly varying":  # one row as usual, one of a single number, one about zero
+        return rng.standard_normal((B, T, D)) * np.array([1.0, 0.0, 1e-3]).reshape(B, 1, 1) + np.eye(B)[1].reshape(B, 1, 1)
     if spec == "far":  # from where a bell curve is nearly one to where it is one
         return 8.0 * rng.standard_normal((B, T, D))
     if spec == "far logits":  # few labels have a probability that float64 could hold
