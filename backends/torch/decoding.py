@@ -16,6 +16,7 @@ from transformer_mb.decoding.session import EagerSession
 from .model import EncoderDecoder
 from .shortcuts.decoding_steps import DecodingSteps
 from .shortcuts.prepared_layers import encode, is_plain
+from .shortcuts.recorded_steps import RecordedSteps
 from .shortcuts.threads import suit
 
 
@@ -60,11 +61,14 @@ class BeamDecoder(EagerSession):
     def _encoded(self, inputs: DecodingInputs) -> Tensor:
         return encode(self.model.encoder, inputs.source, inputs.valid_lens)
 
-    def _prepared(self, enc_outputs: Tensor | None, inputs: DecodingInputs, rows: int, max_steps: int) -> DecodingSteps | None:
+    def _prepared(
+        self, enc_outputs: Tensor | None, inputs: DecodingInputs, rows: int, max_steps: int
+    ) -> DecodingSteps | RecordedSteps | None:
         decoder = self.model.decoder
         if not is_plain(decoder):
             return None
-        return DecodingSteps(decoder, enc_outputs, inputs.valid_lens, self.state[2], rows, max_steps)
+        steps = DecodingSteps(decoder, enc_outputs, inputs.valid_lens, self.state[2], rows, max_steps)
+        return RecordedSteps(steps, decoder) if self.device.type == "cuda" else steps
 
     def _log_softmax(self, logits: Tensor) -> Tensor:
         return torch.log_softmax(_wide(logits), dim=-1)

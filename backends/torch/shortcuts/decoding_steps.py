@@ -43,7 +43,7 @@ class DecodingSteps:
         self.position_offset, self.output_scale = decoder.position_offset, decoder.output_scale
         self.moving = decoder.compat_decode != "d2l"  # the book's predictor feeds one token at a time, each at position 0
         self.length, _, _, _, self.left_padding = caches[0].self_attention
-        self.own_mask = cross_mask = None
+        self.max_steps, self.own_mask, cross_mask = max_steps, None, None
         if self.left_padding is not None:  # [N, 1, 1, max_steps]
             self.own_mask = torch.arange(max_steps, device=self.embedding.device) >= self.left_padding[:, None, None, None]
         if enc_outputs is not None and bool((valid_lens < enc_outputs.shape[1]).any()):
@@ -59,20 +59,22 @@ class DecodingSteps:
 
     def logits(self, tokens: Tensor) -> Tensor:
         """[N] -> [N, V]."""
+        own_mask = None if self.own_mask is None else self.own_mask[..., : self.length + 1]
         with self.multiplying():
-            return self._logits(tokens)
+            logits = self.at(tokens, self.length, self.length + 1, own_mask)
+        self.length += 1
+        return logits
 
-    def _logits(self, tokens: Tensor) -> Tensor:
+    def at(self, tokens: Tensor, t: int | Tensor, reach: int, own_mask: Tensor | None) -> Tensor:
+        """The logits [N, V] of step ``t``, a number or a tensor [1]: each row may look at the first ``reach`` steps."""
         X = self.token_norm(F.embedding(tokens, self.embedding) * self.scale)
         if self.table is not None:
-            place = self.position_offset + (self.length if self.moving else 0)
-            # [D], or [N, D] where rows begin at different steps.
+            place = self.position_offset + (t if self.moving else 0)
+            # [D] or [1, D], or [N, D] where rows begin at different steps.
             X = X + self.table[place if self.left_padding is None else (place - self.left_padding).clamp(min=0)]
         X = self.embedding_norm(X)
-        own_mask = None if self.own_mask is None else self.own_mask[..., : self.length + 1]
         for block in self.blocks:
-            X = block.step(X, self.length, own_mask)
-        self.length += 1
+            X = block.step(X, t, reach, own_mask)
         X = self.norm(X)
         return self.dense(X if self.output_scale == 1.0 else X * self.output_scale)
 
@@ -109,6 +111,7 @@ class BlockSteps:
         self.output, self.rotary = product(rows, own.W_o), own.rotary
         if self.rotary is not None:
             self.rotary._match(weight)
+            self.angles = self.rotary.table  # [max_len, 2, D/H], which stays where it is when the layer takes another
         self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
         if self.keys is None:
             self.keys = weight.new_empty(rows, few, max_steps, self.width)
@@ -123,25 +126,29 @@ class BlockSteps:
         sublayers = block.addnorm1, block.addnorm2, block.addnorm3
         self.norms = [norm(None if sublayer is None else sublayer.ln) for sublayer in sublayers]
 
-    def step(self, X: Tensor, t: int, own_mask: Tensor | None) -> Tensor:
+    def step(self, X: Tensor, t: int | Tensor, reach: int, own_mask: Tensor | None) -> Tensor:
         """[N, D] -> [N, D], the token of step ``t``."""
         source = None if self.cross is None else self._attend_source
-        return through(X, (lambda X: self._attend_own(X, t, own_mask), source, self._feed_forward), self.norms, self.pre)
+        own = partial(self._attend_own, t=t, reach=reach, mask=own_mask)
+        return through(X, (own, source, self._feed_forward), self.norms, self.pre)
 
     def _feed_forward(self, X: Tensor) -> Tensor:
         return self.dense2(self.inner(X))
 
-    def _attend_own(self, X: Tensor, t: int, mask: Tensor | None) -> Tensor:
+    def _attend_own(self, X: Tensor, t: int | Tensor, reach: int, mask: Tensor | None) -> Tensor:
         N = X.shape[0]
         if self.joined is None:
             q, k, v = (part(X).view(N, -1, self.width) for part in self.parts)
         else:
             q, k, v = self.joined(X).view(N, -1, self.width).split(self.numbers, 1)
         if self.rotary is not None:
-            q, k = (self.rotary._turned(part, *self.rotary.table[t]) for part in (q, k))
-        self.keys[:, :, t] = k
-        self.values[:, :, t] = v
-        keys, values = self.keys[:, :, : t + 1], self.values[:, :, : t + 1]
+            q, k = (self.rotary._turned(part, *self.angles[t].unbind(-2)) for part in (q, k))
+        for buffer, one in ((self.keys, k), (self.values, v)):
+            if isinstance(t, int):
+                buffer[:, :, t] = one
+            else:
+                buffer.index_copy_(2, t, one.unsqueeze(2))
+        keys, values = self.keys[:, :, :reach], self.values[:, :, :reach]
         q = q.reshape(N, k.shape[1], -1, self.width)  # [N, G, H/G, D/H]: heads that ask the same keys
         return self.output(attend(q, keys, values, mask, self.factor).reshape(N, -1))
 
