@@ -33,6 +33,7 @@ THRESHOLDS: dict[str, dict[str, Any]] = {
         "shortcuts.prepared_layers.FEW_TOKENS": 1,
         "shortcuts.one_row.LARGE_WEIGHT": 1,
         "shortcuts.prepared_layers.TURNED": range(1, 64),
+        "shortcuts.recorded_steps.FIRST_REACH": 2,
     },
     "tensorflow": {"shortcuts.decoding_steps.JOINED": 8, "dense.TINY": 8, "optimizers.SMALL": 10},
     "paddle": {
