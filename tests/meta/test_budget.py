@@ -25,7 +25,7 @@ ROOMS = {
     "transformer_mb/interface": (490, 3),
     "transformer_mb/judge": (1_120, 7),
     "transformer_mb/machine": (234, 7),
-    "transformer_mb/parity": (8_961, 63),
+    "transformer_mb/parity": (8_962, 63),
     "transformer_mb/porting": (11_664, 106),
     "transformer_mb/columns": (741, 10),
     "transformer_mb/conformance": (4_071, 39),
