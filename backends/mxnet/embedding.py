@@ -80,6 +80,19 @@ class RelativeBias(nn.Embedding):
         return mnp.expand_dims(mnp.transpose(self(ids), (2, 0, 1)), axis=0)
 
 
+@mx.init.register
+class _RowOfZeros(mx.init.Initializer):
+    """What a model is initialized with, but for one row: gluon's Embedding has no padding_idx."""
+
+    def __init__(self, row: int):
+        super().__init__(row=row)
+        self.row = row
+
+    def _init_weight(self, name: mx.init.InitDesc, arr: mnp.ndarray) -> None:
+        name.global_init._init_weight(name, arr)
+        arr[self.row] = 0.0
+
+
 class SequenceEmbedding(Block):
     """The parts that encoder and decoder share: token ids [B, T] to vectors [B, T, D].
 
@@ -105,7 +118,8 @@ class SequenceEmbedding(Block):
         self.padding_id = chosen.padding_id
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
         rows = chosen.max_len + chosen.position_offset
-        self.embedding = nn.Embedding(vocab_size, num_hiddens)
+        first = None if chosen.padding_id is None else _RowOfZeros(int(chosen.padding_id))
+        self.embedding = nn.Embedding(vocab_size, num_hiddens, weight_initializer=first)
         self.pos_embedding = nn.Embedding(rows, num_hiddens) if chosen.position == "learned" else None
         self.pos_encoding = None
         if chosen.position == "sinusoidal":

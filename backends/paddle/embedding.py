@@ -112,6 +112,9 @@ class SequenceEmbedding(Called, nn.Layer):
         self.padding_id = chosen.padding_id
         rows = chosen.max_len + chosen.position_offset
         self.embedding = nn.Embedding(vocab_size, num_hiddens)
+        if self.padding_id is not None:
+            with paddle.no_grad():
+                self.embedding.weight[self.padding_id] = 0.0
         self.pos_embedding = nn.Embedding(rows, num_hiddens) if chosen.position == "learned" else None
         self.pos_encoding = None
         if chosen.position == "sinusoidal":

@@ -38,7 +38,6 @@ FUNCTIONS_LEFT_OUT = {
     "device_name": "is shown, not computed with",
     "get_config": "saving by Keras itself; tests/native/test_tensorflow_files.py holds it",
     "leave_room": "when JAX forgets programs; tests/native/test_jax.py holds it",
-    "initial_weight": "a layer's own first numbers, which every cell overwrites; tests/native/test_numpy.py holds them",
     "seeded_dropout": "each framework's own random numbers; transformer_mb/conformance/test_dropout.py holds it",
     "_are_all_in_one": "Keras' own calls with one list; tests/native/test_tensorflow.py holds them",
     "_named_inputs": "Keras' own calls with names; tests/native/test_tensorflow.py holds them",

@@ -22,7 +22,7 @@ class Row:
         sentence: what is true of a backend whose cells all pass.
         computation: what the backend is asked for.
         measured: what of the answer is compared with the reference's: one of ``measures.MEASURES``, or ``tokens``,
-            ``losses``, ``bits``, ``parts``, ``masks`` or ``draws``, which experiments of their own compare.
+            ``losses``, ``bits``, ``parts``, ``masks``, ``draws`` or ``first``, which experiments of their own compare.
         limit: of the relative error in float64. In the other dtypes it is a multiple of NumPy's own: see verdict/limits.py.
         dtypes: in which it is measured, where the backend has them.
         made_of: rows whose comparisons it is made of, and whose negative controls hold for it.
@@ -88,6 +88,7 @@ LADDER = {
             0.0,
             ("float64",),
         ),
+        Row("first weights", "What it begins with has the law of its scheme.", "made", "first", 0.0, EVERY_DTYPE),
         Row("life", "What came before in the process changes no answer.", "life", "lived", 1e-10),
         # The limit is that of the first step, which may not widen the band that the others are held to: see verdict/bands.py.
         Row("free-running", "By itself it strays no further than ten times the reference.", "run", "losses", 1e-11),

@@ -42,6 +42,7 @@ MAKERS = (
     ("fast_steps", "kernel_experiments", ("model",), ("seed", "on_gpu")),
     ("one_answer", "Repeat.made", ("repeated",), ("seed", "on_gpu")),
     ("one_answer", "OwnDropout.made", ("masks",), ("seed",)),
+    ("first_weights", "first_experiments", ("made",), ("seed",)),
     ("lives", "life_experiments", ("life",), ("seed", "on_gpu")),
     ("real_size", "real_size_experiments", ("model", "train", "decode"), ("seed",)),
     ("training", "stepwise_experiments", ("step",), ("recording",)),

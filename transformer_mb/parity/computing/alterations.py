@@ -100,6 +100,11 @@ def specified(changes: Mapping[str, Any]) -> Alter:
     return partial(_spec, lambda spec: {**spec, **changes})
 
 
+def spoiled(ending: str, factor: float, shift: float = 0.0) -> Alter:
+    """Weights as they are made, of all names that end so: see ``made``."""
+    return specified({"spoiled": {ending: [factor, shift]}})
+
+
 def setting(*path: str, value: Any) -> Alter:
     """Put another value in the spec, such as ``options``, ``eps``."""
 

@@ -250,7 +250,7 @@ def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
 # By name: a function, here or in a module beside this one, which is imported when it is first asked for.
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer] | str] = {
     **{one.__name__: one for one in (layer, model, part, update, step, whole_step, eight_bits, run, train, parts, repeated)},
-    **{"decode": "decoding", "cached": "decoding", "life": "life", "masks": "mask_reading", "draw": "decoding"},
+    **{"decode": "decoding", "cached": "decoding", "life": "life", "made": "made", "masks": "mask_reading", "draw": "decoding"},
 }
 
 

@@ -30,6 +30,7 @@ from ..computing.alterations import (
     setting,
     shifted,
     specified,
+    spoiled,
     stale_batch,
     swapped,
     times,
@@ -38,6 +39,7 @@ from ..computing.alterations import (
 )
 from ..computing.messages import Request
 from ..ladder import LADDER
+from ..rows.first_weights import AS_MADE, HIDDEN, WIDTH
 from ..rows.hand_over import CONTINUES, FIRST
 from ..rows.model_cases import SMALL
 from ..rows.token_models import Search
@@ -49,6 +51,7 @@ from ..verdict.comparison import Comparison
 
 HEAD = SMALL["num_hiddens"] // SMALL["encoder_num_heads"]
 SHORT_STEPS = 10  # of training by itself: what its first step shows, no backend has to train 120 steps for
+ALIKE = [f"0.{side}.blks.block0.ffn.dense1.weight" for side in ("encoder", "decoder")]
 SHARING = ["encoder.blks.block0.addnorm1.dropout", "decoder.blks.block1.addnorm3.dropout"]
 DECODER, SHALLOW = "weights.decoder.blks.block1", "weights.decoder.blks.block0"
 
@@ -215,6 +218,19 @@ CONTROLS = (
     Control("the masks of the step before", "own dropout", "*", specified({"counts": [0, 0]})),
     Control("the masks of another seed", "own dropout", "*", specified({"seeds": [0, 0]})),
     Control("hidden units are dropped at another rate", "own dropout", "*", setting("config", "ffn_dropout", value=0.15)),
+    Coarse("biases begin as a thousandth", "first weights", "xavier*", spoiled("dense1.bias", 1.0, 1e-3)),
+    Control(
+        "outputs counted for inputs", "first weights", "torch_default*", spoiled("dense1.weight", math.sqrt(WIDTH / HIDDEN))
+    ),
+    *(
+        Control(name, "first weights", AS_MADE, alter)
+        for name, alter in (
+            ("norms begin with zeros for ones", spoiled("ln.weight", 0.0)),
+            ("a gain of the root of two", spoiled("W_q.weight", math.sqrt(2.0))),
+            ("a gain of the root of a half", spoiled("encoder.embedding.weight", math.sqrt(0.5))),
+            ("two blocks begin alike", specified({"copied": ALIKE})),
+        )
+    ),
     Control("weights that are set are ignored", "life", "*", forgotten_after("rounded_step")),
     Control("the batch of the step before", "life", "*", stale_batch),
     Control("a mask shifted by one", "stepwise loss", "step 10", shifted("batch.target_valid_lens")),
