@@ -82,7 +82,7 @@ class RelativeBias(nn.Embedding):
 
 @mx.init.register
 class _RowOfZeros(mx.init.Initializer):
-    """What a model is initialized with, but for one row: gluon's Embedding has no padding_idx."""
+    """The initializer that a model is given, but for one row of zeros: gluon's Embedding has no padding_idx."""
 
     def __init__(self, row: int):
         super().__init__(row=row)

@@ -42,7 +42,7 @@ class Law(NamedTuple):
 
 @dataclass(frozen=True)
 class Start:
-    """What linear weights [out, in], linear biases (None: zeros) and tables [rows, D] begin as; a norm, as the identity."""
+    """The laws of linear weights [out, in], linear biases (None: zeros) and tables [rows, D]; a norm begins as the identity."""
 
     linear: Law
     bias: Law | None
@@ -165,7 +165,7 @@ class First:
 
     def most_surprising_pair(self) -> tuple[Count, int]:
         """Compare the signs of all pairs of arrays, number by number from their first on; also return how many pairs."""
-        longest = max(one.shown.size for one in self.drawn)
+        longest = int(np.max([one.shown.size for one in self.drawn]))
         signs = np.array(
             [np.pad(np.where(one.shown < 0.0, -1.0, 1.0).ravel(), (0, longest - one.shown.size)) for one in self.drawn]
         )
@@ -193,7 +193,7 @@ def judge_first(first: First, dtype: str) -> Verdict:
     counts = [*first.counts(), pair]
     number = len(counts) - 1 + pairs
     limit = math.log(2.0 * number / FALSE_ALARM)
-    worst = max(counts, key=lambda count: count.surprise)
+    worst = sorted(counts, key=lambda count: count.surprise)[-1]
     surprise, reason = worst.surprise, f"{worst}; the most surprising of {number} counts"
     wrong = first.wrong or first.outside(dtype)
     return Verdict(not wrong and surprise <= limit, surprise, limit, wrong or reason)
