@@ -62,7 +62,7 @@ LAYERS: tuple[tuple[str, tuple[Any, ...], dict[str, Any]], ...] = (
 
 @dataclass(eq=False)
 class FirstWeights(OneAnswer):
-    """Of a neutral scheme every number is known: the reference's, rounded. The reference's own layers tell names and shapes."""
+    """The reference's answer says what has to come; its numbers count where a scheme gives them, the same in every backend."""
 
     scheme: str
     row = ROW
@@ -73,7 +73,7 @@ class FirstWeights(OneAnswer):
 
     @cached_property
     def made_things(self) -> list[dict[str, Any]]:
-        """Of a scheme one model by two seeds; of the first in float64 others by more seeds too, and the first once more."""
+        """One model of a scheme by two seeds; in float64 others by more seeds for the first scheme, and the model once more."""
         if self.scheme != AS_MADE:
             numbered = [(TIED, 0), (TIED, 1)]
             if self.scheme == FIRST and self.dtype == "float64":
