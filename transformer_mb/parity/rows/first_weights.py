@@ -73,7 +73,7 @@ class FirstWeights(OneAnswer):
 
     @cached_property
     def made_things(self) -> list[dict[str, Any]]:
-        """One model of a scheme by two seeds; in float64 others by more seeds for the first scheme, and the model once more."""
+        """List what is made: one model by two seeds; in float64 two others by the first scheme, and the first once more."""
         if self.scheme != AS_MADE:
             numbered = [(TIED, 0), (TIED, 1)]
             if self.scheme == FIRST and self.dtype == "float64":
