@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any
@@ -19,6 +19,7 @@ from .making import (
     check_mode,
     check_unchanged,
     continued_trainer,
+    frozen,
     kept_unasked,
     kept_weights,
     masks_of,
@@ -193,8 +194,15 @@ def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     Another trainer of the same model is made first, and takes no step. Where the framework keeps a mode, as PyTorch does, it is
     then that of evaluation. The learning rate falls with the trainer's own count of steps. A step takes the next
     ``accumulate`` of the batches, which may differ in their widths. Before the steps in ``set_before``, counted from 0, the
-    model is given its first weights again; the moments stay.
+    model is given its first weights again; the moments stay. Parameters in ``frozen`` learn nothing, and their moments are left
+    out.
     """
+    native = model_of(backend, spec["config"], arrays)
+    with frozen(backend, native, spec) as put_back:
+        return _trained(backend, native, spec, arrays, put_back)
+
+
+def _trained(backend: Backend, native: Any, spec: Spec, arrays: Arrays, put_back: Collection[str]) -> Answer:
     trainer, native = trainer_of(backend, spec, arrays)
     trainer_for(backend, native, spec)
     each = spec["accumulate"]
@@ -210,7 +218,11 @@ def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
         trainer.learning_rate = trainer.options.learning_rate / (trainer.step_count + 1)
         own = slice(count * each, (count + 1) * each)
         losses.append(float(trainer.accumulated_step(batches[own], masks[own])))
-    return {"losses": np.array(losses), **named("weights", backend.get_weights(native)), **named("slots", trainer.slots())}
+        if put_back:
+            first = {name: arrays[f"weights.{name}"] for name in put_back}
+            backend.set_weights(native, {**backend.get_weights(native), **first})
+    slots = {name: value for name, value in trainer.slots().items() if name.partition(".")[2] not in spec.get("frozen", ())}
+    return {"losses": np.array(losses), **named("weights", backend.get_weights(native)), **named("slots", slots)}
 
 
 def parts(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:

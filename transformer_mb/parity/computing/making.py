@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -47,6 +48,34 @@ def trainer_of(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, A
 
 def trainer_for(backend: Backend, native: Any, spec: Spec) -> Trainer:
     return backend.trainer(native, **_options(spec["options"]))
+
+
+# A framework's own flag, of a parameter that no trainer is to change. A layer of NumPy's or of flax's has none.
+FROZEN: dict[str, tuple[str, Any]] = {
+    "torch": ("requires_grad", False),
+    "tensorflow": ("trainable", False),
+    "paddle": ("stop_gradient", True),
+    "mxnet": ("grad_req", "null"),
+}
+
+
+@contextmanager
+def frozen(backend: Backend, native: Any, spec: Spec) -> Iterator[Collection[str]]:
+    """Inside, the ``frozen`` parameters are so by the flag; yield those that the caller has to put back after each step."""
+    names: Collection[str] = spec.get("frozen", ())
+    if not names or backend.name not in FROZEN:
+        yield names
+        return
+    flag, value = FROZEN[backend.name]
+    parameters = trainer_for(backend, native, spec).parameters
+    before = {name: getattr(parameters[name].holder, flag) for name in names}
+    for name in names:
+        setattr(parameters[name].holder, flag, value)
+    try:
+        yield ()
+    finally:  # the model is kept for other requests
+        for name, earlier in before.items():
+            setattr(parameters[name].holder, flag, earlier)
 
 
 def continued_trainer(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, Any]:

@@ -1,12 +1,13 @@
 """The rows of optimizers: single steps from given gradients and moments, and a few steps of training.
 
-A recipe is drawn by the seed, on a drawn model; in every dtype SGD takes steps on accumulated batches. In formats of two bytes
+A recipe is drawn by the seed, on a drawn model; in float64 one trains beside a frozen table; in every dtype SGD takes steps on
+accumulated batches. In formats of two bytes
 only these are compared with the reference: the change of the weights.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,8 @@ from ...built_in import PLAIN_DTYPES
 from ...config import CHOICES
 from ...random_streams import stream
 from ...trainer import SLOTS
+from ..cells import Cell
+from ..computing.making import FROZEN
 from ..computing.messages import Request, named, rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
@@ -101,13 +104,14 @@ def _options(row: Row, eps: float) -> dict[str, Any]:
 
 
 def training_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """The seed's recipe on the first of its models that has a decoder, and of whose target a token counts."""
+    """The seed's recipe on the first of its models that has a decoder, and of whose target a token counts; a frozen table."""
     rows = rows_of("train", dtype)
     case = next(case for case in drawn_models(seed) if case.config.has_decoder and (case.rows, case.target_lens) != NOTHING)
     (row,) = RECIPES.share(seed, 1)
     name = f"drawn recipe: {RECIPES.words(row)}"
     drawn = rows and dtype == "float64"  # in less, Adam would make steps of the rounding noise of its gradients
-    return [Comparison(name, dtype, rows, partial(_request, case, row, dtype, seed))] if drawn else []
+    one = Comparison(name, dtype, rows, partial(_request, case, row, dtype, seed))
+    return [one, FrozenComparison(FROZEN_TABLE.name, dtype, rows, partial(_frozen, dtype, seed))] if drawn else []
 
 
 def _request(case: ModelCase, row: Row, dtype: str, seed: int) -> Request:
@@ -119,6 +123,30 @@ def _request(case: ModelCase, row: Row, dtype: str, seed: int) -> Request:
     options = {**_options(row, 1e-2), "normalization": row["normalization"], "label_smoothing": row["label_smoothing"]}
     spec = {"config": case.config.to_dict(), "options": options, "step_count": 0, "steps": STEPS, "seed": seed}
     return Request("train", dtype, {**spec, "accumulate": row["accumulate"], "set_before": []}, arrays)
+
+
+FROZEN_TABLE = ModelCase(
+    "adamw, the one table frozen, padding",
+    CONFIGS["shared and tied, padding"].replace(encoder_num_layers=1, decoder_num_layers=1),
+)
+FROZEN_OPTIONS: dict[str, Any] = {"optimizer": "adamw", "learning_rate": 0.1, "eps": 1e-2, "weight_decay": 0.3}
+
+
+@dataclass(eq=False)
+class FrozenComparison(Comparison):
+    """Of frameworks that have a flag which freezes a parameter."""
+
+    def cells(self, backend: str) -> list[Cell]:
+        return super().cells(backend) if not backend or backend.partition("@")[0] in FROZEN else []
+
+
+def _frozen(dtype: str, seed: int) -> Request:
+    """The table is that of both sides and of the output, and its padding row learns nothing where it is not frozen either."""
+    arrays = rounded_arrays(named("weights", model_weights(FROZEN_TABLE.config, seed)), dtype)
+    arrays |= batches_in_turn(FROZEN_TABLE, stream(seed, "parity", FROZEN_TABLE.name), STEPS, widths=1)
+    spec = {"config": FROZEN_TABLE.config.to_dict(), "options": FROZEN_OPTIONS, "step_count": 0, "steps": STEPS, "seed": seed}
+    frozen = {"frozen": ["encoder.embedding.weight"]}
+    return Request("train", dtype, {**spec, **frozen, "accumulate": 1, "set_before": []}, arrays)
 
 
 def batches_in_turn(case: ModelCase, random: np.random.Generator, count: int, widths: int) -> dict[str, np.ndarray]:
