@@ -1,8 +1,7 @@
 """The rows of optimizers: single steps from given gradients and moments, and a few steps of training.
 
 A recipe is drawn by the seed, on a drawn model; in float64 one trains beside a frozen table; in every dtype SGD takes steps on
-accumulated batches. In formats of two bytes
-only these are compared with the reference: the change of the weights.
+accumulated batches. In formats of two bytes only these are compared with the reference: the change of the weights.
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ FROZEN_OPTIONS: dict[str, Any] = {"optimizer": "adamw", "learning_rate": 0.1, "e
 
 @dataclass(eq=False)
 class FrozenComparison(Comparison):
-    """Of frameworks that have a flag which freezes a parameter."""
+    """Compare frameworks that have a flag which freezes a parameter."""
 
     def cells(self, backend: str) -> list[Cell]:
         return super().cells(backend) if not backend or backend.partition("@")[0] in FROZEN else []
