@@ -53,9 +53,6 @@ REASONS: dict[str, tuple[str, ...]] = {
     "cells replace no attribute of a module between two calls; tests/native/test_jax.py::test_a_changed_attribute_is_seen does": (
         "jax/compiled.py split: if known is None or len(known[0]) != len(attributes) or not all(map(operator.is_, known[0], attributes)): -> if known is None or len(known[0]) != len(attributes) and not all(map(operator.is_, known[0], attributes)):",
     ),
-    "cells set every weight; transformer_mb/conformance/test_shapes.py::test_add_norm_of_ones_is_zero holds what it was before": (
-        'paddle/normalization.py LayerNorm.__init__: self.bias = self.create_parameter(self.norm_shape, is_bias=True) if affine and kind != "rms_norm" else None -> self.bias = self.create_parameter(self.norm_shape) if affine and kind != "rms_norm" else None',
-    ),
     "cells set every weight; tests/native/test_numpy.py::test_what_a_new_layer_learns_is_in_float32 holds what it was before": (
         'numpy/normalization.py LayerNorm.__init__: self.bias = Parameter(np.zeros(self.norm_shape, np.float32)) if affine and kind != "rms_norm" else None -> self.bias = Parameter(np.zeros(self.norm_shape, np.float16)) if affine and kind != "rms_norm" else None',
     ),

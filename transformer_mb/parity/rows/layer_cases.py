@@ -183,7 +183,7 @@ CASES = [
         {"token_types": 2, "embedding_norm": True, "embedding_scale": False, "activation": "gelu", "norm_eps": 1e-12},
         {"token_types": "types"},
     ),
-    Case("encoder, learned positions from 2 of the default length", "TransformerEncoder", (V, D, D, D, D, [D], D, F, H, 1, 0.0),
+    Case("encoder, learned positions from 2 of the default length", "TransformerEncoder", (V, D, D, D, D, [D], D, F, 1, 1, 0.0),
          ("1,000 ids", "1,000 lens"), {"position": "learned", "position_offset": 2}),
     Case("encoder, relative positions", "TransformerEncoder", STACK, ("source ids", "lens"),
          {"position": "relative", "relative_buckets": 4, "relative_max_distance": 3, "norm_position": "pre"}, every_dtype=True),
