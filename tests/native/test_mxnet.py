@@ -87,6 +87,16 @@ def test_training_mode_is_autograds():
         np.testing.assert_array_equal(layer(X, Y), evaluated)
 
 
+@pytest.mark.parametrize(("given", "mean", "deviation"), [(mx.init.Normal(2.0), 0.0, 2.0), (mx.init.Constant(5.0), 5.0, 0.0)])
+def test_a_table_begins_as_its_initializer_says_but_for_the_row_of_padding(given, mean, deviation):
+    encoder = layers.TransformerEncoder(99, 32, 32, 32, 32, [32], 32, 16, 2, 1, 0.0, padding_id=3)
+    encoder.initialize(given)
+    table = encoder.embedding.weight.data().asnumpy()
+    np.testing.assert_array_equal(table[3], 0.0)
+    others = np.delete(table, 3, axis=0)
+    assert (others.mean(), others.std()) == pytest.approx((mean, deviation), abs=0.2)
+
+
 def test_parameters_in_a_gluon_file(tmp_path):
     """With the names that the book's own gluon code has, so that its files load."""
     path = str(tmp_path / "encoder.params")
