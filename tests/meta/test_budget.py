@@ -54,7 +54,7 @@ ROOMS = {
     "tests/examples": (625, 9),
     "tests/judge": (567, 4),
     "tests/meta": (1_835, 26),
-    "tests/native": (5_148, 38),
+    "tests/native": (5_158, 38),
     "tests/parity": (5_512, 64),
     "tests/porting": (11_307, 82),
     "tests/pytest_plugin": (193, 2),
