@@ -16,6 +16,7 @@ from transformer_mb.parity.selection import matches
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.parity.verdict.first_weights import BELOW, BOUNDS, QUANTILES, WITHIN
 from transformer_mb.random_streams import stream
+from transformer_mb.rounding import rounded
 
 
 def found(dtype="float32", seed=0, label="numpy", backend=None):
@@ -161,7 +162,7 @@ def test_numbers_that_arrays_share_fail(mistake, both_sides, monkeypatch):
 
 
 def test_one_number_that_differs_from_the_reference_fails():
-    class Off(type(BACKEND(dtype="float32"))):
+    class Off(BACKEND):
         def assign_weights(self, module, weights):
             weights = {name: value.copy() for name, value in weights.items()}
             name = "encoder.embedding.weight"
@@ -170,6 +171,17 @@ def test_one_number_that_differs_from_the_reference_fails():
 
     result = found(backend=Off(dtype="float32"))["xavier"]
     assert result.status == FAILED and "differs from what its seed gives" in result.reason
+
+
+def test_weights_of_more_digits_than_their_dtype_has_fail():
+    """NumPy's of float32 as those of a backend in bfloat16; rounded they pass."""
+
+    class Rounding(BACKEND):
+        def get_weights(self, module):
+            return {name: rounded(value, "bfloat16") for name, value in super().get_weights(module).items()}
+
+    assert statuses(dtype="bfloat16", backend=BACKEND(dtype="float32")) == {"xavier": FAILED}
+    assert statuses(dtype="bfloat16", backend=Rounding(dtype="float32")) == {"xavier": PASSED}
 
 
 def test_every_control_is_caught_in_float64_too():

@@ -111,6 +111,8 @@ class FirstWeights(OneAnswer):
             nearest = np.abs(rounded(exact, self.dtype) - exact)
             if (np.abs(got[name] - exact) > nearest * EITHER).any():
                 return name
+            if not np.array_equal(rounded(got[name], self.dtype), got[name]):  # it is nearer than its dtype allows
+                return name
         return ""
 
 
