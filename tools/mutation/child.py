@@ -42,7 +42,7 @@ STEPS = 3  # of a training, one by one, in each dtype
 # What is imported anew with what all share, since it took something from there.
 ABOVE = tuple(
     f"transformer_mb.{name}"
-    for name in ("backend", "native_backend", "trainer", "decoding", "positions", "masks", "distributed")
+    for name in ("backend", "native_backend", "trainer", "decoding", "positions", "masks", "initialization", "distributed")
 )
 # Imported once: what it does to its framework can be done once.
 KEPT = ("transformer_mb.backends.mxnet.shim",)

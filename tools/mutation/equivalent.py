@@ -19,6 +19,13 @@ REASONS: dict[str, tuple[str, ...]] = {
         "paddle/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is not None and left_padding is None",
         "torch/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is not None and left_padding is None",
     ),
+    "no parameter has a name for which it is asked": (
+        'shared/initialization.py _is_linear_bias: name.endswith(".bias") and len(shapes.get(name.removesuffix("bias") + "weight", ())) == 2 -> ((len(shapes.get(name.removesuffix("bias") + "weight", ())) == 2))',
+    ),
+    "of a shape that stands for a missing one the width alone is read": (
+        'shared/initialization.py _torch_default: weight = shapes.get(name.removesuffix("bias").removesuffix("weight") + "weight", (0, num_hiddens)) -> weight = shapes.get(name.removesuffix("bias").removesuffix("weight") + "weight", ((-1), num_hiddens))',
+        'shared/initialization.py _torch_default: weight = shapes.get(name.removesuffix("bias").removesuffix("weight") + "weight", (0, num_hiddens)) -> weight = shapes.get(name.removesuffix("bias").removesuffix("weight") + "weight", (1, num_hiddens))',
+    ),
     "what has no gradient is copied, and the copy is the same": (
         "paddle/linear.py without_row: if row is None or not paddle.is_grad_enabled() or table.stop_gradient: -> if ((row is None) or (not paddle.is_grad_enabled())):",
     ),

@@ -225,4 +225,4 @@ def names(part: str) -> list[str]:
     if part != SHARED:
         return sorted(path.name for path in folder(part).glob("*.py"))
     decoding = sorted(f"decoding/{path.name}" for path in (folder(part) / "decoding").glob("[!_]*.py"))
-    return ["masks.py", "positions.py", "trainer.py", *decoding, "distributed/shares.py", *UNASKED]
+    return ["initialization.py", "masks.py", "positions.py", "trainer.py", *decoding, "distributed/shares.py", *UNASKED]

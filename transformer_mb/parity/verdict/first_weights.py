@@ -113,7 +113,7 @@ class First:
                 row = padding[int(number)] if part == "embedding" else None
                 self._table(name, value, row)
             else:
-                self._draw(name, "linear weights", value, start and start.linear)
+                self._draw(name, "linear weights", value, self.start.linear if self.start else None)
 
     def _exactly(self, name: str, value: np.ndarray, number: float) -> None:
         off = np.flatnonzero(value != number)
