@@ -62,7 +62,7 @@ ROOMS = {
     "tests/reports": (598, 5),
     "tests/site": (647, 9),
     "tests/tools": (477, 5),
-    "tools": (2_914, 22),
+    "tools": (2_921, 22),
     "benchmarks": (3_655, 44),
     "examples": (947, 11),
     "docs": (776, 11),
