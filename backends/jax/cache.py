@@ -46,6 +46,11 @@ class KeyValueCache:
     def _traced(self) -> bool:
         return isinstance(self.length, jax.core.Tracer)
 
+    def reach(self, more: int) -> int | None:
+        """How many ``keys`` there are after ``more`` steps; a sum under a trace is traced, though its terms may be numbers."""
+        length = self.length + more
+        return self.max_steps if isinstance(length, jax.core.Tracer) else int(length)
+
     def append(self, keys: Array, values: Array) -> KeyValueCache:
         length = self.length + keys.shape[2]
         if self.max_steps is None:

@@ -150,7 +150,7 @@ class TransformerDecoder(WeightsOfDecoder, SequenceEmbedding):
         bias = None
         if self.relative_bias is not None:
             T = X.shape[1]
-            bias = self.relative_bias.scores(T, own.max_steps if own._traced else int(own.length) + T, own.length)
+            bias = self.relative_bias.scores(T, own.reach(T), own.length)
         for block in self.blks:
             X, state = block(X, state, need_weights=need_weights, bias=bias)
         X = X if self.norm is None else self.norm(X)

@@ -165,6 +165,18 @@ def test_a_preallocated_cache_decodes_in_a_compiled_loop():
     np.testing.assert_allclose(jnp.stack(eager), rest, atol=1e-5)
 
 
+@pytest.mark.parametrize("position", ["relative", "rotary", "sinusoidal"])
+def test_a_compiled_piece_continues_a_buffer_that_a_user_closed_over(position):
+    """Its length is an array of the user's own, and a sum of it is traced."""
+    decoder = TransformerDecoder(13, 8, 8, 8, 8, [8], 8, 16, 2, 1, 0.0, cross_attention=False, position=position)
+    decoder.eval()
+    tokens = jnp.array([[2, 5, 6, 7, 3]])
+    whole, _ = decoder(tokens, decoder.init_state(None))
+    _, state = jax.jit(decoder)(tokens[:, :3], decoder.init_state(None, max_steps=9))
+    rest, _ = jax.jit(lambda piece: decoder(piece, state))(tokens[:, 3:])
+    np.testing.assert_allclose(rest, whole[:, 3:], atol=1e-5)
+
+
 def test_the_models_variables_follow_the_trainer_and_the_trainer_them():
     backend = tmb.get_backend("jax")
     model = backend.build(tmb.presets.d2l(9, 9, dropout=0.0, **ONE_LAYER))

@@ -1,9 +1,14 @@
 """The training that stepwise, free-running and hand-over rows follow is another one for another seed."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 
+from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing import making, reference
+from transformer_mb.parity.computing.messages import rounded_arrays
 from transformer_mb.parity.plan import Plan, Selection
 from transformer_mb.parity.rows.training import FreeRunning, Recording, make_job, step_request
 from transformer_mb.parity.verdict.limits import MORE_COPIES, TIMES_NUMPY, Baseline, Errors, judge
@@ -61,3 +66,19 @@ def test_a_first_step_is_judged_again_by_more_draws():
     assert not judge(one_run.row, "float32", within, Baseline(single, copies=single)).passed
     assert one_run._first_step(within).passed
     assert not one_run._first_step(Errors(*(1.01 * TIMES_NUMPY * figure for figure in draws))).passed
+
+
+def test_a_first_step_may_take_either_side_of_a_kink():
+    """After 50 steps one input of a ReLU is within rounding of zero; JAX on a GPU took the other side of it than NumPy does."""
+    run = FreeRunning(Recording(make_job(None, 0)), "float32", first=50, steps=10)
+    (unit,) = reference.near_kinks(run.recording.job.run("float32", 50, 1, run.start, states_at=[51]))
+
+    def answered(request, learning_rate=1.0):
+        options = {**request.spec["options"], "learning_rate": learning_rate * request.spec["options"]["learning_rate"]}
+        exact = reference.answer_with(replace(request, spec={**request.spec, "options": options}), [unit])
+        return {**rounded_arrays(exact, "float32"), "losses": exact["losses"]}
+
+    (result,) = run.run("numpy", answered)
+    assert result.status == PASSED, result.reason
+    (result,) = run.run("numpy", partial(answered, learning_rate=1.01))
+    assert result.status == FAILED and "first step" in result.reason

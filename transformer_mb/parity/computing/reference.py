@@ -6,10 +6,10 @@ It computes in this process; only NumPy is imported for it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from .computations import Answer, compute
 from .messages import Request
 from .plain import plain_backend
 
+T = TypeVar("T")
 _LOCK = threading.Lock()  # the NumPy backend's switches are those of the process
 
 
@@ -59,6 +60,7 @@ def run(backend: Backend, request: Request) -> Answer:
 
 
 REACH = 4.0  # times the root mean square of NumPy's own errors in the same inputs: as far as float32's limits let an error go
+TRIED = 8  # within rounding of a kink, on either side: few cases have more than one
 
 
 class Unit(NamedTuple):
@@ -127,6 +129,22 @@ def crossed(request: Request, copy: Request) -> list[Unit]:
 def answer_with(request: Request, flipped: Collection[Unit]) -> Answer:
     """The reference's, where the slopes at these units are those of the kink's other side."""
     return _run(request, "float64", flipped)[0]
+
+
+def nearer_sides(
+    request: Request, units: Sequence[Unit], off: T, errors: Callable[[Answer], T], size: Callable[[T], float]
+) -> tuple[list[Unit], T]:
+    """Return those of the units whose other side brings the exact answer nearer, and the errors beside that answer.
+
+    Args:
+        off: the errors beside the exact answer itself. errors: those beside another one. size: which of two are smaller.
+    """
+    flipped: list[Unit] = []
+    for unit in units[:TRIED]:
+        other = errors(answer_with(request, [*flipped, unit]))
+        if size(other) < size(off):
+            flipped, off = [*flipped, unit], other
+    return flipped, off
 
 
 def _run(request: Request, dtype: str, flipped: Collection[Unit] = ()) -> tuple[Answer, list[np.ndarray]]:

@@ -17,7 +17,7 @@ from ...rounding import rounded
 from ..cells import Ask, Cell, Result
 from ..computing import reference
 from ..computing.messages import Request, before_rounding, computed_in, perturbed_copy
-from ..computing.reference import Unit, answer_with, crossed, near_kinks
+from ..computing.reference import Unit, answer_with, crossed, near_kinks, nearer_sides
 from ..computing.thresholds import TINY
 from ..ladder import LADDER
 from .answers import check_answer
@@ -40,7 +40,6 @@ from .spread import Spread, quantiles, spread
 
 THROUGH_SLOPES = ("gradients", "training", "lived")  # what jumps where a ReLU's input crosses zero
 ATTEMPTS = 100  # draws of a case
-UNITS = 8  # within rounding of a kink, which are tried on either side: few cases have more than one
 PLAIN = 3.0  # times its limit, what a mistake must come to that a case is drawn for
 
 
@@ -234,11 +233,11 @@ class Comparison:
         verdict = self._judged(row, off)
         if verdict.passed or not self._may_jump([row]) or not np.isfinite(verdict.error):
             return verdict
-        flipped: list[Unit] = []
-        for unit in self._near_kinks[:UNITS]:
-            other = self._errors(self.request, got, answer_with(self.request, [*flipped, unit]))[row]
-            if worst_errors(other.values()).norm < worst_errors(off.values()).norm:
-                flipped, off = [*flipped, unit], other
+
+        def errors(expected: Arrays) -> ByArray:
+            return self._errors(self.request, got, expected)[row]
+
+        flipped, off = nearer_sides(self.request, self._near_kinks, off, errors, lambda each: worst_errors(each.values()).norm)
         if not flipped:
             return verdict
         again = self._judged(row, off)
