@@ -8,7 +8,7 @@ from transformer_mb.parity.outcome import Difference, Outcome
 from transformer_mb.parity.report import to_json
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
-COMMITTED = ("parity_cpu", "parity_NVIDIA_H200", "behaviours", "effects", "runs", "speed", "curves")
+COMMITTED = ("parity_cpu", "parity_NVIDIA_H200_torch", "behaviours", "effects", "runs", "speed", "curves")
 ATTENTION = {
     "source": ["he", "is", "tired", "<eos>"],
     "target": ["il", "est", "<eos>"],
