@@ -77,7 +77,7 @@ def run(backend: str, chosen: argparse.Namespace, results: Results) -> None:
 def _judge(engine: Engine, mutants: list[Mutant], results: Results) -> None:
     # In another order than by file: what a cut leaves is a sample too.
     random.Random(0).shuffle(mutants)
-    for number, (mutant, verdict) in enumerate(judged(engine, mutants), 1):
+    for number, (mutant, verdict) in enumerate(judged(engine, mutants, results.killers), 1):
         record = results.add(engine.backend, mutant, verdict)
         what = f"{verdict.cell}: {verdict.said}" if verdict.cell else verdict.said
         print(

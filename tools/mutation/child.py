@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.machinery import SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -165,6 +165,10 @@ class Judge:
             ids.append([f"{cell.id}, seed {seed}" for cell in cells])
         return ids
 
+    def listed(self) -> dict[str, list[Any]]:
+        """Name each experiment by its first cell, and list those of its cells that were asked for."""
+        return {"names": [self.cell(number) for number in range(len(self.experiments))], "cells": self.cells()}
+
     def cell(self, number: int, row: str = "") -> str:
         """The id of an experiment's cell; without a row of its first."""
         experiment, _, seed = self.experiments[number]
@@ -189,13 +193,15 @@ class Judge:
     def first_wrong(self, number: int, backends: dict[str, Any], limit: float = 600.0) -> Result | None:
         return next((one for one in self.results(number, backends, limit) if one.status not in (PASSED, EXPECTED)), None)
 
-    def record(self, start: int) -> Iterator[dict[str, Any]]:
-        """Tell of each experiment from one on its cell, its seconds and the lines that it executes; first of the import."""
+    def record(self, known: Collection[str]) -> Iterator[dict[str, Any]]:
+        """Tell of each experiment that is not known its cell, its seconds and the lines it executes; first of the import."""
         with Executed(self.part) as executed:
             self.package.anew()
         self.package.restore()
-        yield {"imported": executed.lines, "dtypes": self.dtypes, "count": len(self.experiments)}
-        for number in range(start, len(self.experiments)):
+        yield {"imported": executed.lines, "dtypes": self.dtypes, **self.listed()}
+        for number in range(len(self.experiments)):
+            if self.cell(number) in known:
+                continue
             wrong, executed = self._watched(number)
             cell = {"cell": self.cell(number), "row": self.experiments[number][0].cells(self.backend)[0].row}
             dtype, wrong_as = self.experiments[number][0].dtype, wrong and wrong.reason
@@ -268,11 +274,11 @@ def _short(plan: Plan, backend: str) -> list[Experiment]:
 
 
 def begin(
-    part: str, selection: dict[str, Any], seeds: list[int], record: int | None
+    part: str, selection: dict[str, Any], seeds: list[int], known: Collection[str] | None
 ) -> tuple[Iterator[str], Callable[[str], str]]:
-    """Begin as the process: what it recorded, and the function that answers a mistake."""
+    """Begin as the process: what it records beside what is known (None: nothing), and the function that answers a mistake."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     judge = Judge(part, selection, seeds)
     builtins.detached = DETACH  # type: ignore[attr-defined]  # what ``cut_gradient`` writes into a file
-    recorded = iter([{"cells": judge.cells()}]) if record is None else judge.record(record)
+    recorded = iter([judge.listed()]) if known is None else judge.record(known)
     return map(json.dumps, recorded), lambda text: json.dumps(judge.judge(json.loads(text)))

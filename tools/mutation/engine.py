@@ -16,11 +16,10 @@ from typing import Any
 
 from transformer_mb.columns.gateway import Gateway
 from transformer_mb.errors import WorkerError
-from transformer_mb.parity.worker import source_digest
 
 from . import child
 from .mutants import Mutant, seen_by, texts_of
-from .sources import ROOT
+from .sources import ROOT, folder, names
 
 KEPT = ROOT / "build" / "mutants" / "recorded"
 RECORDING = 1800.0  # seconds for one experiment while everything is computed for the first time
@@ -62,14 +61,14 @@ def _found() -> Iterator[None]:
 class Child:
     """The process of a backend, as ``child.begin`` makes it. ``selection``: arguments of ``Selection``.
 
-    ``record``: the number of the experiment from which on it records; None, and it does not.
+    ``known``: cells of the experiments that it need not record; None, and it records none.
     """
 
-    def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: int | None):
+    def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int], known: Sequence[str] | None):
         self.folder = tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True)
         # In the main thread, where alone a time limit can be set.
         address = f"popen//id={backend}//execmodel=main_thread_only"
-        arguments = (backend, selection, list(seeds), record)
+        arguments = (backend, selection, list(seeds), known)
         with _found():
             self.gateway = Gateway(
                 backend, address, child.__name__, arguments, Path(self.folder.name) / "stderr", timeout=RECORDING
@@ -119,40 +118,44 @@ class Engine:
         self.backend, self.selection, self.seeds = backend, selection, seeds
         self.killers: dict[str, Counter[int]] = {}  # by function
         self.recorded = Recorded()
-        self.cells: list[list[str]] = []  # of every experiment, where nothing is recorded
         self.kept = self._kept()
-        self.told = self._told() if record else []
-        whole = bool(self.told) and len(self.told) > self.told[0]["count"]
-        self.recording = record and not whole
-        self.child = Child(backend, selection, seeds, max(0, len(self.told) - 1) if self.recording else None)
-        if not self.recording:
-            self.cells = self.child.receive(RECORDING)["cells"]
+        self.told = self._told() if record else {}
+        self.child = Child(backend, selection, seeds, [*self.told] if record else None)
+        self.first = self.child.receive(RECORDING)
+        self.cells: list[list[str]] = self.first["cells"]  # of every experiment
 
     def _kept(self) -> Path:
-        """Return where the recording of these experiments is kept, a line each: of JAX it takes longer than many mistakes."""
-        asked = json.dumps([source_digest(), self.selection, list(self.seeds)])
+        """Return where the recording of these files is kept, a line each: of JAX it takes longer than many mistakes.
+
+        It outlives other code: an experiment that has changed under its name may then miss a mistake, and catches none that it
+        does not fail for.
+        """
+        texts = {name: (folder(self.backend) / name).read_text() for name in names(self.backend)}
+        asked = json.dumps([texts, self.selection, list(self.seeds)])
         return KEPT / f"{self.backend}-{hashlib.sha256(asked.encode()).hexdigest()[:16]}.jsonl"
 
-    def _told(self) -> list[dict[str, Any]]:
-        """Read what was recorded before a cut; a line that was being written then is left out."""
+    def _told(self) -> dict[str, dict[str, Any]]:
+        """Read by cell what was recorded before. What failed is recorded again, and a line that a cut has left half."""
         text = self.kept.read_text() if self.kept.is_file() else ""
-        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        told = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        return {one["cell"]: one for one in told if not one["wrong"]}
 
     def record(self) -> Recorded:
-        first, *told = self.told or [{}]
-        if self.recording:
-            first = self.child.receive(RECORDING)
-            self.kept.parent.mkdir(parents=True, exist_ok=True)
-            with self.kept.open("w") as file:
-                file.writelines(f"{json.dumps(one)}\n" for one in (first, *told))
-                while len(told) < first["count"]:
-                    told.append(self.child.receive(RECORDING))
-                    file.write(f"{json.dumps(told[-1])}\n")
-                    file.flush()
-        self.recorded.imported = {file: set(lines) for file, lines in first["imported"].items()}
-        self.recorded.dtypes = first["dtypes"]
-        for each in told:
-            self.recorded.add(each)
+        """Record what has no record yet."""
+        self.kept.parent.mkdir(parents=True, exist_ok=True)
+        new = self.kept.with_suffix(".new")
+        new.write_text("".join(f"{json.dumps(one)}\n" for one in self.told.values()))
+        os.replace(new, self.kept)
+        with self.kept.open("a") as file:
+            for _ in range(len(set(self.first["names"]) - set(self.told))):
+                one = self.child.receive(RECORDING)
+                self.told[one["cell"]] = one
+                file.write(f"{json.dumps(one)}\n")
+                file.flush()
+        self.recorded.imported = {file: set(lines) for file, lines in self.first["imported"].items()}
+        self.recorded.dtypes = self.first["dtypes"]
+        for name in self.first["names"]:
+            self.recorded.add(self.told[name])
         for lines in self.recorded.lines.values():
             lines += [set() for _ in range(len(self.recorded.cells) - len(lines))]
         return self.recorded
@@ -173,8 +176,11 @@ class Engine:
         early = sorted(first.values(), key=self.recorded.seconds.__getitem__)[:FIRST]
         return list(dict.fromkeys([*known, *early, *cheapest]))
 
-    def judge(self, mutant: Mutant) -> Verdict:
-        return self.judge_by(mutant, self.order(mutant, self.seen_by(mutant)))
+    def judge_by_cell(self, mutant: Mutant, cell: str) -> Verdict | None:
+        """Judge by the experiment that a cell is of alone; None where there is no such cell now, or it fails by itself."""
+        numbers = [number for number, cells in enumerate(self.cells) if cell in cells]
+        fit = numbers and self.recorded.cells[numbers[0]] not in self.recorded.wrong
+        return self.judge_by(mutant, numbers) if fit else None
 
     def judge_by(self, mutant: Mutant, numbers: list[int]) -> Verdict:
         """Judge by these experiments, in this order."""
@@ -212,7 +218,7 @@ class Engine:
     def restart(self) -> None:
         """Start a new child, without a new record; what an experiment expects is computed when it is next judged."""
         self.child.stop()
-        self.child = Child(self.backend, self.selection, self.seeds, record=None)
+        self.child = Child(self.backend, self.selection, self.seeds, known=None)
         self.child.receive(RECORDING)
 
     def stop(self) -> None:

@@ -107,13 +107,17 @@ class Results:
     """The file: written anew after each mistake, and read again by a run of the same code with the same seeds."""
 
     def __init__(self, path: Path, facts: dict[str, Any]):
-        """``facts``: what was run; results of another run are not continued."""
+        """``facts``: what was run; results of another run are not continued, but say which cells may kill again."""
         self.path, self.facts, self.lock = path, facts, threading.Lock()
         self.backends: dict[str, dict[str, Any]] = {}
+        self.killers: dict[str, str] = {}  # by a mistake's key
         if path.is_file():
             before = json.loads(path.read_text())
             if all(before.get(name) == value for name, value in facts.items()):
-                self.backends = before["backends"]
+                self.backends, self.killers = before["backends"], before.get("killers", {})
+            else:
+                killed = [one for name in before["backends"] for one in records(before, name) if one.status == KILLED]
+                self.killers = before.get("killers", {}) | {one.key: one.cell for one in killed if one.cell}
 
     def begin(self, backend: str, facts: dict[str, Any]) -> None:
         with self.lock:
@@ -133,7 +137,9 @@ class Results:
 
     def _write(self) -> None:
         """Write one record a line, into a new file that then takes the old one's place."""
-        text = json.dumps(self.facts)[:-1] + ', "backends": {\n'
+        done = {record["key"] for facts in self.backends.values() for record in facts["records"]}
+        killers = {key: cell for key, cell in self.killers.items() if key not in done}
+        text = json.dumps({**self.facts, "killers": killers})[:-1] + ', "backends": {\n'
         parts = []
         for backend, facts in self.backends.items():
             lines = ",\n".join(json.dumps(record) for record in facts["records"])

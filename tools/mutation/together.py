@@ -7,7 +7,7 @@ judged by itself: one mistake may hide another, which then counts as a survivor,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .engine import CUT_GRADIENT, Engine, Verdict
@@ -38,10 +38,14 @@ class Suspect:
         return self.judged(Verdict(status, ran=len(self.left), seconds=verdict.seconds / company))
 
 
-def judged(engine: Engine, mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, Verdict]]:
-    """Every mistake with its verdict, as soon as there is one."""
+def judged(engine: Engine, mutants: Sequence[Mutant], killers: Mapping[str, str]) -> Iterator[tuple[Mutant, Verdict]]:
+    """Every mistake with its verdict, as soon as there is one. ``killers``: the cells that killed some by other code."""
     suspects: list[Suspect] = []
     for mutant in mutants:
+        again = engine.judge_by_cell(mutant, killers.get(mutant.key, ""))
+        if again is not None and again.status == "killed":
+            yield mutant, again
+            continue
         suspect = _alone(engine, mutant)
         if suspect.left and suspect.verdict.status != "killed":
             suspects.append(suspect)
