@@ -47,7 +47,7 @@ class KeyValueCache:
         return isinstance(self.length, jax.core.Tracer)
 
     def reach(self, more: int) -> int | None:
-        """How many ``keys`` there are after ``more`` steps; a sum under a trace is traced, though its terms may be numbers."""
+        """Return how many ``keys`` there are after ``more`` steps; under a trace a sum of numbers is traced too."""
         length = self.length + more
         return self.max_steps if isinstance(length, jax.core.Tracer) else int(length)
 

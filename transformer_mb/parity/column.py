@@ -18,7 +18,7 @@ from ..divergences import Divergence, of_case
 from ..errors import LackingWorkerError, WorkerError
 from ..registry import entries
 from .bisection import bisect, can_bisect
-from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, ControlResult, Experiment, Result, is_offered
+from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, ControlResult, Experiment, Result
 from .computing.messages import Request
 from .controls.answers import Replay, few_bits_controls, spoil
 from .outcome import Difference, Outcome, Watcher
@@ -211,7 +211,7 @@ class ColumnRun:
     def _controls(self, experiment: Experiment, replay: Replay) -> None:
         """Mistakes in what is asked, then numbers that are not finite in what was answered."""
         for control in self.shared.plan.controls.get(experiment, ()):
-            if control.option is not None and not is_offered(control.option, self.label, self.shared.plan.on_gpu):
+            if not control.takes_part(self.label, self.shared.plan.on_gpu):
                 continue
             try:
                 result = control.run(experiment, self.label, self._ask)

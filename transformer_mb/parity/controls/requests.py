@@ -8,12 +8,12 @@ t is ours with epsilon / sqrt(1 - beta2^t).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from ...built_in import PLAIN_DTYPES
-from ..cells import FAILED, Ask, ControlResult, Experiment
+from ..cells import FAILED, Ask, ControlResult, Experiment, is_offered
 from ..computing.alterations import (
     Alter,
     coupled,
@@ -48,6 +48,7 @@ from ..rows.training import CONTINUED, HANDED_OVER_AT, FreeRunning, Recording, s
 from ..selection import matches
 from ..verdict.answers import judged
 from ..verdict.comparison import Comparison
+from ..verdict.first_weights import OWN
 
 HEAD = SMALL["num_hiddens"] // SMALL["encoder_num_heads"]
 SHORT_STEPS = 10  # of training by itself: what its first step shows, no backend has to train 120 steps for
@@ -61,7 +62,8 @@ class Control:
     """A mistake, the cell that it is planted into by altering every request, and the row that has to notice it.
 
     Of a drawn case the name begins with what ``case`` has before a star. ``option``: of ``registry.Entry``, which a column must
-    have for the mistake to be made in it. ``coarse``: larger than what two bytes lose, and planted there too.
+    have for the mistake to be made in it. ``coarse``: larger than what two bytes lose, and planted there too. ``only``: those
+    whose verdict can see it (None: all).
     """
 
     name: str
@@ -70,6 +72,12 @@ class Control:
     alter: Alter
     option: str | None = None
     coarse: bool = False
+    only: Collection[str] | None = None
+
+    def takes_part(self, label: str, on_gpu: Collection[str]) -> bool:
+        """Tell whether the mistake is planted into a column."""
+        seen = self.only is None or label.partition("@")[0] in self.only
+        return seen and (self.option is None or is_offered(self.option, label, on_gpu))
 
     def run(self, experiment: Experiment, backend: str, ask: Ask) -> ControlResult:
         results = judged(experiment, backend, lambda request: ask(self.alter(request)))
@@ -219,16 +227,14 @@ CONTROLS = (
     Control("the masks of another seed", "own dropout", "*", specified({"seeds": [0, 0]})),
     Control("hidden units are dropped at another rate", "own dropout", "*", setting("config", "ffn_dropout", value=0.15)),
     Coarse("biases begin as a thousandth", "first weights", "xavier*", spoiled("dense1.bias", 1.0, 1e-3)),
-    Control(
-        "outputs counted for inputs", "first weights", "torch_default*", spoiled("dense1.weight", math.sqrt(WIDTH / HIDDEN))
-    ),
+    Control("outputs counted for inputs", "first weights", "torch_default*", spoiled("dense1.weight", (WIDTH / HIDDEN) ** 0.5)),
     *(
-        Control(name, "first weights", AS_MADE, alter)
-        for name, alter in (
-            ("norms begin with zeros for ones", spoiled("ln.weight", 0.0)),
-            ("a gain of the root of two", spoiled("W_q.weight", math.sqrt(2.0))),
-            ("a gain of the root of a half", spoiled("encoder.embedding.weight", math.sqrt(0.5))),
-            ("two blocks begin alike", specified({"copied": ALIKE})),
+        Control(name, "first weights", AS_MADE, alter, only=only)
+        for name, alter, only in (
+            ("norms begin with zeros for ones", spoiled("ln.weight", 0.0), None),
+            ("a gain of the root of two", spoiled("W_q.weight", math.sqrt(2.0)), OWN),
+            ("a gain of the root of a half", spoiled("encoder.embedding.weight", math.sqrt(0.5)), OWN),
+            ("two blocks begin alike", specified({"copied": ALIKE}), None),
         )
     ),
     Control("weights that are set are ignored", "life", "*", forgotten_after("rounded_step")),
