@@ -112,33 +112,48 @@ function behaviours() {
   search.placeholder = "words of a fact, such as epsilon";
   search.setAttribute("aria-label", "words of a fact");
   form.append(search);
+  const group = document.createElement("fieldset");
+  const legend = document.createElement("legend");
+  legend.textContent = "one ticked: it differs from most; several: they differ from each other";
+  group.append(legend);
+  form.append(group);
   const boxes = Object.entries(names).map(([name, spoken]) => {
     const label = document.createElement("label");
     const box = document.createElement("input");
     box.type = "checkbox";
     box.value = name;
-    label.append(box, ` ${spoken} differs`);
-    form.append(label);
+    label.append(box, ` ${spoken}`);
+    group.append(label);
     return box;
   });
   const count = document.createElement("output");
   form.append(count);
-  const stands_apart = (fact, name) => [...fact.querySelectorAll("tbody tr")].some((row) => {
-    const of = row.lastElementChild.textContent.split(",").map((one) => one.trim());
-    const answer = row.firstElementChild.textContent.trim();
-    return of.includes(name) && answer !== "has none" && of.length <= 2;
-  });
+  // Who gave each answer of a fact. To have no such layer is no answer.
+  const answered = facts.map((fact) => [...fact.querySelectorAll("tbody tr")]
+    .filter((row) => row.firstElementChild.textContent.trim() !== "has none")
+    .map((row) => row.lastElementChild.textContent.split(",").map((one) => one.trim())));
+  const differ = (answers, chosen) => {
+    const given = answers.filter((of) => chosen.some((name) => of.includes(name)));
+    if (chosen.length > 1) return given.length > 1;
+    return !chosen.length || given.some((of) => of.length <= 2);
+  };
+  // Beside the facts: their groups and the summaries, which a filter leaves out, and the contents' entries of all these.
+  const others = [...document.querySelectorAll("section#what-frameworks-do-by-default > section")];
+  const entries = [...document.querySelectorAll('.toc-tree a[href^="#"]')].filter((link) => link.hash);
   const refresh = () => {
     const words = search.value.split(/\s+/).map(joined).filter(Boolean);
     const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
     let left = 0;
-    facts.forEach((fact) => {
+    facts.forEach((fact, n) => {
       const text = joined(fact.textContent);
-      const fits = words.every((word) => text.includes(word) || text.includes(means[word])) && chosen.every((name) => stands_apart(fact, name));
+      const fits = words.every((word) => text.includes(word) || text.includes(means[word])) && differ(answered[n], chosen);
       fact.hidden = !fits;
       left += fits;
     });
-    count.textContent = left ? `${left} of ${facts.length} facts` : "No fact has all of these words: fewer of them find more.";
+    const all = !words.length && !chosen.length;
+    others.forEach((one) => { one.hidden = !all && !facts.some((fact) => !fact.hidden && one.contains(fact)); });
+    entries.forEach((link) => { link.parentElement.hidden = document.getElementById(link.hash.slice(1)).hidden; });
+    count.textContent = left ? `${left} of ${facts.length} facts` : "No fact has all of these: fewer words, or fewer ticks, find more.";
   };
   form.addEventListener("input", refresh);
   document.querySelector("section#what-frameworks-do-by-default > p").after(form);

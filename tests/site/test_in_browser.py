@@ -74,6 +74,49 @@ def test_behaviours_are_found_by_words_and_by_framework(address, visit):
     assert "facts" in shown.locator(".filter output").inner_text()
 
 
+@pytest.mark.parametrize("sought", ["layer norm epsilon", ""])
+def test_a_filter_leaves_only_hits_with_their_headings_and_its_end_brings_all_back(address, visit, sought):
+    shown = opened(address, visit, "BEHAVIOURS")
+    search, box = shown.locator('.filter input[type="search"]'), shown.locator('.filter input[value="paddle"]')
+    headings = shown.locator("section section:visible > h2")
+    links = shown.locator('.toc-tree a[href^="#"]:visible')
+    everything = headings.count(), links.count()
+    search.fill(sought)
+    box.set_checked(not sought)
+    hits = shown.locator("section section section:visible")
+    assert shown.locator("section#facts-that-surprise").is_hidden() and 0 < headings.count() < everything[0]
+    assert shown.locator("section section:visible:not(:has(section:visible)):not(section section section)").count() == 0
+    assert links.count() == hits.count() + headings.count()
+    form = shown.locator(".filter").bounding_box()
+    assert hits.first.bounding_box()["y"] - form["y"] - form["height"] < 200
+    search.fill(" ")
+    box.uncheck()
+    assert (headings.count(), links.count()) == everything and shown.locator("section#facts-that-surprise").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("ticked", "listed"),
+    [
+        (["torch"], False),  # as most
+        (["tensorflow"], True),
+        (["torch", "tensorflow"], True),
+        (["torch", "paddle"], False),  # both 1e-05
+        (["tensorflow", "numpy"], False),  # NumPy has no such layer
+        (["torch", "paddle", "jax"], True),
+    ],
+)
+def test_of_several_ticked_frameworks_the_answers_must_differ_from_each_other(address, visit, ticked, listed):
+    """Of the layer norm's epsilon: 1e-05 in PyTorch, Paddle and MXNet, 0.001 in Keras, 1e-06 in flax."""
+    shown = opened(address, visit, "BEHAVIOURS")
+    shown.locator('.filter input[type="search"]').fill("layer norm")
+    group = shown.get_by_role("group", name="differ from each other")
+    for name in ticked:
+        group.locator(f'input[value="{name}"]').check()
+    assert shown.locator("section#layer-norm-epsilon").is_visible() == listed
+    facts = shown.locator("section section section:visible").count()
+    assert shown.get_by_role("status").inner_text().startswith(f"{facts} of " if facts else "No fact")
+
+
 @pytest.mark.parametrize("words", ["LayerNorm epsilon keras", "layer-norm pytorch epsilon", "layer_norm flax eps"])
 def test_behaviours_are_found_by_the_names_that_readers_type(address, visit, words):
     shown = opened(address, visit, "BEHAVIOURS")
