@@ -7,13 +7,15 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 import transformer_mb  # noqa: E402  # from this checkout
+from docs.site.notebooks import kept_outputs  # noqa: E402
 
 project = "transformer_mb"
 author = copyright = "transformer_mb contributors"
 version = release = transformer_mb.__version__
 language = "en"
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "docs.site.mathml", "docs.site.extension"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "docs.site.mathml"]
+extensions += ["docs.site.notebooks", "docs.site.extension"]
 source_suffix = {".md": "myst-nb"}
 exclude_patterns = ["errata", "site", "_static", "_build"]
 
@@ -24,7 +26,7 @@ html_math_renderer = "mathml"
 
 # Notebooks run when the site is made; what a cell prints is in no file of the repository.
 nb_execution_mode = "cache"
-nb_execution_cache_path = str(ROOT / "build" / "docs-notebooks")
+nb_execution_cache_path = str(kept_outputs())
 nb_execution_timeout = 240
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True  # what a notebook writes is gone with its folder

@@ -16,6 +16,7 @@ from pathlib import Path
 from sphinx.cmd.build import build_main
 
 from .finished import complaints
+from .notebooks import forget_older_outputs
 
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "build" / "site"
@@ -38,6 +39,7 @@ def main() -> int:
     os.environ["JUPYTER_PATH"] = str(quiet_kernel(OUT.parent / "jupyter"))
     logging.getLogger("traitlets").setLevel(logging.WARNING)
     shutil.rmtree(OUT, ignore_errors=True)
+    forget_older_outputs()
     status = build_main(["-W", "--keep-going", "-q", "-d", str(OUT.parent / "site-pages"), str(ROOT / "docs"), str(OUT)])
     if status:
         return status

@@ -6,7 +6,6 @@ import os
 import re
 from pathlib import Path
 
-import jupytext
 from sphinx.application import Sphinx
 
 from .answers import Answers
@@ -51,15 +50,6 @@ def _link(found: re.Match[str], here: Path, page: Path) -> str:
     return f"{picture}[{text}]({os.path.relpath(there, page)}{anchor})"
 
 
-def write_notebooks(app: Sphinx, error: Exception | None) -> None:
-    """Write each notebook beside its page as Jupyter has it, for the link that ``read_source`` puts under its title."""
-    for page in sorted(path for path in (ROOT / "docs" / "notebooks").glob("*.md") if path.stem != "index"):
-        if error is None and app.builder.format == "html":
-            there = Path(app.outdir) / "notebooks" / f"{page.stem}.ipynb"
-            there.parent.mkdir(exist_ok=True)
-            jupytext.write(jupytext.read(page, fmt="md:myst"), there)
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register what the pages use."""
     app.add_directive("six-ways", SixWays)
@@ -68,5 +58,4 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("answers", Answers)
     app.connect("source-read", read_source)
     app.connect("build-finished", write_measured)
-    app.connect("build-finished", write_notebooks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
