@@ -102,4 +102,5 @@ def _spoken(part: Cut, first: int, last: int) -> list[str]:
             else:
                 sentences.append(part.comments[line])
             previous = line if own_line else None
-    return [re.sub(r"^([a-z])", lambda found: found[1].upper(), one).rstrip(".") + "." for one in sentences]
+    # A name such as cuDNN keeps its small letter.
+    return [re.sub(r"^[a-z](?![a-z]*[A-Z])", lambda found: found[0].upper(), one).rstrip(".") + "." for one in sentences]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ NAMES = {
     "jax": "JAX",
 }
 CALLS = ("forward", "call", "__call__")  # what frameworks name a layer's call
+# What a comment says to linters alone; words may follow, with a # or a dash before them.
+TO_LINTERS = re.compile(
+    r"#\s*(noqa\b(: *[A-Z]+\d+(, *[A-Z]+\d+)*)?|type: *ignore(\[[\w, -]+\])?|(fmt|isort|mypy|pragma|ruff): *[^#]+)[\s-]*"
+)
 
 
 @dataclass(frozen=True)
@@ -78,11 +83,14 @@ def _first_line(node: ast.stmt) -> int:
 
 
 def _comments(lines: tuple[str, ...]) -> dict[int, str]:
-    """The comments of lines that may be indented, by line."""
+    """The comments of lines that may be indented, by line, without what they say to linters."""
     margin = len(lines[0]) - len(lines[0].lstrip())
     text = "\n".join(line[margin:] for line in lines) + "\n"
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
+    words = {
+        token.start[0]: TO_LINTERS.sub("", token.string).lstrip("# ") for token in tokens if token.type == tokenize.COMMENT
+    }
+    return {line: said for line, said in words.items() if said}
 
 
 def _statements(nodes: list[ast.stmt], lines: list[str]) -> Iterator[Statement]:

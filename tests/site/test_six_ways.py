@@ -48,6 +48,23 @@ def test_every_difference_has_a_sentence(unit):
     assert not bare, "a comment there, or a note on the page, must say why: " + "\n".join(bare)
 
 
+@pytest.mark.parametrize(
+    ("comment", "words"),
+    [
+        ("# noqa: SIM210", None),
+        ("# noqa", None),
+        ("# noqa: B009, F401  # of X.shape tensors are made", "of X.shape tensors are made"),
+        ("# noqa: F401 - first", "first"),
+        ("# type: ignore[override] # the module's", "the module's"),
+        ("# fmt: skip", None),
+        ("# noqas and types: ignored", "noqas and types: ignored"),
+        ("# at least -1", "at least -1"),
+    ],
+)
+def test_what_a_comment_says_to_linters_is_no_explanation(comment, words):
+    assert twins._comments((f"    x = 1  {comment}",)).get(1) == words
+
+
 def test_a_changed_line_changes_its_page(tmp_path, monkeypatch):
     """The constant in ``_softmax_where`` of JAX, by another number in a copy of the backends."""
     given = six_ways(next(page for page in SIX_WAYS if page.stem == "attention"))[0]
