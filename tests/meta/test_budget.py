@@ -60,13 +60,13 @@ ROOMS = {
     "tests/pytest_plugin": (193, 2),
     "tests/reference": (698, 5),
     "tests/reports": (598, 5),
-    "tests/site": (647, 9),
+    "tests/site": (746, 9),
     "tests/tools": (504, 5),
     "tools": (2_943, 22),
     "benchmarks": (3_655, 44),
     "examples": (947, 11),
-    "docs": (776, 11),
-    "docs/site": (1_480, 18),
+    "docs": (778, 11),
+    "docs/site": (1_546, 19),
 }
 PACKAGE = ("transformer_mb", "backends")
 SUITE = "transformer_mb/conformance"
