@@ -54,7 +54,7 @@ REFUSED = {
     "decoder": ("bert", {"is_decoder": True}, "is_decoder must be False"),
     "relative positions": ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type must be 'absolute'"),
 }
-OTHERS = """camembert data2vec-text plbart albert electra mpnet deberta-v2 t5 ernie megatron-bert convbert"""
+OTHERS = """camembert data2vec-text plbart albert electra mpnet deberta-v2 longt5 ernie megatron-bert convbert"""
 SMALL = {
     "vocab_size": 41,
     **dict.fromkeys(("hidden_size", "d_model", "dim", "n_embd", "embedding_size", "word_embed_proj_dim"), 32),
