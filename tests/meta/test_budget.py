@@ -44,7 +44,7 @@ ROOMS = {
     "backends/tensorflow": (2_611, 22),
     "backends/torch": (2_787, 31),
     "tests": (751, 9),
-    "tests/check": (3_794, 56),
+    "tests/check": (3_800, 56),
     "tests/cli": (3_096, 20),
     "tests/compare": (2_285, 22),
     "tests/core": (7_891, 44),
