@@ -1,4 +1,4 @@
-"""What a model or a layer begins with is held to its law, and mistakes in how it is made fail."""
+"""First weights of models and layers are held to their law, and mistakes in how they are made fail."""
 
 import numpy as np
 import pytest

@@ -106,7 +106,7 @@ def test_a_filter_leaves_only_hits_with_their_headings_and_its_end_brings_all_ba
     ],
 )
 def test_of_several_ticked_frameworks_the_answers_must_differ_from_each_other(address, visit, ticked, listed):
-    """Of the layer norm's epsilon: 1e-05 in PyTorch, Paddle and MXNet, 0.001 in Keras, 1e-06 in flax."""
+    """The layer norm's epsilon is 1e-05 in PyTorch, Paddle and MXNet, 0.001 in Keras, and 1e-06 in flax."""
     shown = opened(address, visit, "BEHAVIOURS")
     shown.locator('.filter input[type="search"]').fill("layer norm")
     group = shown.get_by_role("group", name="differ from each other")

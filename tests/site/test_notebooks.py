@@ -46,7 +46,7 @@ def test_there_are_five_and_none_holds_outputs_or_leaves_files():
 
 
 def test_pieces_of_a_stream_are_one_text_on_the_page(tmp_path):
-    """Those of ``%%bash`` end in the middle of words, of lines, and at a line's end before an empty line."""
+    """Pieces from ``%%bash`` end in the middle of words, of lines, and at a line's end before an empty line."""
     pieces = [
         ("stdout", "one fl"),
         ("stderr", "a war"),

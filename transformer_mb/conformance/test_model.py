@@ -64,7 +64,7 @@ def test_the_pad_row_gets_no_gradient(backend):
 
 
 def test_the_pad_row_of_a_new_layer_is_zero(backend):
-    """Of a layer as its framework makes it: nothing has set its weights."""
+    """The layer is as its framework makes it: nothing has set its weights."""
     encoder = backend.TransformerEncoder(9, 8, 8, 8, 8, [8], 8, 12, 2, 1, 0.0, padding_id=2)
     table = backend.get_weights(encoder)["embedding.weight"]
     assert np.abs(table[1]).max() > 0.0
