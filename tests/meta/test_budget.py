@@ -57,7 +57,7 @@ ROOMS = {
     "tests/native": (5_170, 38),
     "tests/parity": (5_546, 64),
     "tests/porting": (11_307, 82),
-    "tests/pytest_plugin": (193, 2),
+    "tests/pytest_plugin": (194, 2),
     "tests/reference": (698, 5),
     "tests/reports": (598, 5),
     "tests/site": (746, 9),
