@@ -119,13 +119,30 @@ def ctranslate2(model, source, lens, target):
 
 
 def outputs(batch, jobs):
-    """By target, of the lines that load a model; where they load an optimizer, its first moments as ``moments/NUMBER``."""
+    """By target, of the lines that load a model; its first moments where they load an optimizer: ``moments/TARGET/NUMBER``."""
     found, batch = {}, [batch[name] for name in ("source", "source_valid_lens", "target")]
     for target, lines in jobs.items():
         names = {}
         exec("\n".join(lines), names)
         found[target] = globals()[target](names["model"], *batch)
         if "optimizer" in names:
-            state = names["optimizer"].state_dict()["state"]
-            found |= {f"moments/{number:03d}": one["exp_avg"].numpy() for number, one in enumerate(state.values())}
+            moments = MOMENTS[target](names["model"], names["optimizer"])
+            found |= {f"moments/{target}/{number:03d}": one.numpy() for number, one in enumerate(moments)}
     return found, {}
+
+
+def torch_moments(model, optimizer):
+    return [one["exp_avg"] for one in optimizer.state_dict()["state"].values()]
+
+
+def paddle_moments(model, optimizer):
+    """Paddle takes a state over at the first step, here one without gradients; its Linear is [in, out]."""
+    import paddle
+
+    optimizer._create_accumulators(paddle.base.framework.default_main_program().global_block(), model.parameters())
+    state = optimizer.state_dict()
+    moments = {parameter.name: state[f"{parameter.name}_moment1_0"] for parameter in model.parameters()}
+    return [moment.t() if name.startswith("linear") and moment.ndim == 2 else moment for name, moment in moments.items()]
+
+
+MOMENTS = {"torch": torch_moments, "paddle": paddle_moments}

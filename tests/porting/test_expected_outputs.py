@@ -47,6 +47,8 @@ def test_outputs_bear_out_what_was_taken_on_trust(owned, tmp_path, cli):
     options = ("--to", "canonical", "--config", tmp_path / "h.json", "--expect", tmp_path / "outputs.npz")
     done = cli("port", file, tmp_path / "b", *options)
     assert done.status == 0 and "they bear out encoder_num_heads, decoder_num_heads, norm_position" in done.out
+    rests_on = [line for line in done.out.splitlines() if line.startswith("the proof rests on")]
+    assert rests_on and not any("num_heads" in line or "norm_position" in line for line in rests_on)
     report = tmb.port(file, tmp_path / "c", to="canonical", config=HEADS, expect=arrays)
     assert not {"encoder_num_heads", "activation", "embedding_scale", "position"} & set(report.proof.on_trust)
 

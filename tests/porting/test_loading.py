@@ -82,7 +82,7 @@ def loaded(tmp_path_factory):
             ported[target] = Loaded(model, report, np.zeros(0), folder, [])
         outputs, _ = elsewhere("porting.run_lines:outputs", BATCH, jobs=jobs)
         for target, one in ported.items():
-            one.outputs, one.moments = outputs[target], [*under(outputs, "moments").values()]
+            one.outputs, one.moments = outputs[target], [*under(outputs, f"moments/{target}").values()]
         return ported
 
     return run
@@ -101,10 +101,11 @@ def test_a_port_loads_by_the_lines_that_it_prints(program, loaded):
             assert np.abs(wanted).max() > 0.1 and error(one.outputs, wanted) <= LIMIT, target
 
 
-def test_a_pt_is_a_state_dict_and_its_optimizer_lies_beside_it(loaded):
-    """``load_state_dict(torch.load(...))`` takes each, whether the source was trained or not."""
-    one = loaded("torch")["torch"]
-    assert one.report.optimizer and (one.folder / "torch.optimizer.pt").is_file()
+@pytest.mark.parametrize(("target", "companion"), [("torch", "torch.optimizer.pt"), ("paddle", "paddle.pdopt")])
+def test_a_file_is_a_state_dict_and_its_optimizer_lies_beside_it(loaded, target, companion):
+    """The framework's own Adam has the moments, for Paddle in a process that has made other models too."""
+    one = loaded(target)[target]
+    assert one.report.optimizer and (one.folder / companion).is_file()
     for array, name in zip(one.moments, parameter_shapes(one.model.config), strict=True):
         assert np.array_equal(array, one.model.optimizer[f"m.{name}"])
 

@@ -70,7 +70,9 @@ class PortReport:
         if verbose:
             lines += [f"{checksum} {name}" for name, checksum in proof.checksums.items()]
             lines += [f"greedy tokens: {' '.join(map(str, row))}" for row in proof.tokens]
-        lines += origin_lines(self.origins, verbose, proved=True)
+        borne_out = proof.expected.borne_out if proof.expected else ()
+        rest = {origin: {n: v for n, v in fields.items() if n not in borne_out} for origin, fields in self.origins.items()}
+        lines += origin_lines(rest, verbose, proved=True)
         lines += [
             f"for {self.loading.into}{':' if self.loading.lines else ''}",
             *(f"    {line}" for line in self.loading.lines),

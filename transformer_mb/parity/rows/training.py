@@ -195,17 +195,20 @@ class FreeRunning:
         got, cell = ask(self._request(self.start)), self.cells(backend)[0]
         check_answer(got, self.band.expected, self.dtype)
         expected = self.band.expected
-        verdict = self._first_step(one_step_error(got, expected, self.first + 1))
+        verdict, flipped = self._first_step(one_step_error(got, expected, self.first + 1)), 0
         if not verdict.passed and self.dtype == "float32":
-            verdict, expected = self._on_either_side(verdict, got)
+            verdict, expected, flipped = self._on_either_side(verdict, got)
         if not verdict.passed:
             return [replace(verdict, reason=f"its first step is off by {verdict.reason}").of(cell, backend)]
         curve = self.band.around(divergence(got["losses"], expected["losses"]))
         self.curves[backend] = curve
-        return [curve.judge().of(cell, backend)]
+        return [curve.judge().at_kinks(flipped).of(cell, backend)]
 
-    def _on_either_side(self, verdict: Verdict, got: Arrays) -> tuple[Verdict, Arrays]:
-        """Judge a first step that fails by the exact one on its side of ReLUs' kinks; with the exact run that begins so."""
+    def _on_either_side(self, verdict: Verdict, got: Arrays) -> tuple[Verdict, Arrays, int]:
+        """Judge a first step that fails by the exact one on its side of ReLUs' kinks.
+
+        Return with it the exact run that begins so, and how many kinks it takes on their other side.
+        """
         step = self.recording.job.run(self.dtype, self.first, 1, self.start, states_at=[self.first + 1])
 
         def errors(expected: Arrays) -> Errors:
@@ -214,8 +217,8 @@ class FreeRunning:
         off = errors(self.band.expected)
         flipped, off = reference.nearer_sides(step, reference.near_kinks(step), off, errors, lambda each: each.norm)
         if not flipped:
-            return verdict, self.band.expected
-        return self._first_step(off), reference.answer_with(self._request(self.start), flipped)
+            return verdict, self.band.expected, 0
+        return self._first_step(off), reference.answer_with(self._request(self.start), flipped), len(flipped)
 
     def _first_step(self, off: Errors) -> Verdict:
         if self.dtype != "float32":

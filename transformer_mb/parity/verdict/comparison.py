@@ -238,10 +238,7 @@ class Comparison:
             return self._errors(self.request, got, expected)[row]
 
         flipped, off = nearer_sides(self.request, self._near_kinks, off, errors, lambda each: worst_errors(each.values()).norm)
-        if not flipped:
-            return verdict
-        again = self._judged(row, off)
-        return replace(again, reason=f"{again.reason}; ReLU's kinks on their other side: {len(flipped)}")
+        return self._judged(row, off).at_kinks(len(flipped)) if flipped else verdict
 
     @cached_property
     def _near_kinks(self) -> list[Unit]:

@@ -157,6 +157,10 @@ class Verdict:
         status = PASSED if self.passed else FAILED
         return Result(*cell, backend, status, self.reason, self.error, self.limit, limit_by_norm=self.by_norm)
 
+    def at_kinks(self, flipped: int) -> Verdict:
+        """Say in the reason how many inputs of ReLUs were taken on the other side of zero."""
+        return replace(self, reason=f"{self.reason}; ReLU's kinks on their other side: {flipped}") if flipped else self
+
     @property
     def share(self) -> float:
         """The error divided by its limit; infinite where one of them is not finite."""

@@ -187,6 +187,17 @@ model.eval()
 """
 
 
+# Moments are found by names that count a process's layers, which differ where the model is not the first there.
+OPTIMIZER_LINES = f"""
+names = paddle.load({{path}}, keep_name_table=True)["{NAMES}"]
+for name, parameter in model.named_parameters(): parameter.name = names[name]
+moments = paddle.load({{companion}})
+beta1, beta2 = map(float, moments["{BETAS}"])
+optimizer = paddle.optimizer.Adam(beta1=beta1, beta2=beta2, parameters=model.parameters())
+optimizer.set_state_dict(moments)
+"""
+
+
 def loaded(model: PortedModel) -> str:
     """Return a template of the tensors: Paddle takes no array of another dtype than the parameter's."""
     if all(array.dtype == np.float32 for array in model.weights.values()):
@@ -204,6 +215,7 @@ ROW = Format(
     write=write,
     into="transformer_mb.backends.paddle.EncoderDecoder",
     lines=lambda model: LINES.format(loaded=loaded(model)),
+    optimizer_lines=OPTIMIZER_LINES,
     optimizer=True,
     keeps_betas=True,
     backend="paddle",
