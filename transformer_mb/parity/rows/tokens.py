@@ -31,6 +31,8 @@ OTHERWISE = TransformerConfig(
     norm_affine=False,
     norm_eps=0.1,
     position_offset=2,
+    activation="silu",
+    ffn_gated=True,
     suppress_ids=(4,),
 )
 REPEATS = 3  # MXNet compiles from the third search on
@@ -218,7 +220,7 @@ def token_experiments(dtype: str, seed: int) -> list[Decoding]:
     experiments = []
     for row in rows_of("decode", dtype):
         searches = {case: Search(config, BEAMS[row]) for case, config in CASES.items()}
-        searches["few rows, biases, no scales"] = Search(OTHERWISE, BEAMS[row], rows=3)
+        searches["few rows, gated, biases, no scales"] = Search(OTHERWISE, BEAMS[row], rows=3)
         searches["one row, wide, tied, long"] = Search(WIDE, BEAMS[row], rows=1, max_steps=LONG)
         searches["pre-norm, learned positions, another end"] = Search(FURTHER, BEAMS[row])
         searches |= special_searches(BEAMS[row])
