@@ -90,7 +90,8 @@ class Package:
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name not in self.replaced:
             return None
-        file = str(ROOT / f"{name.replace('.', '/')}.py")
+        place = ROOT / name.replace(".", "/")
+        file = str(place / "__init__.py" if place.is_dir() else place.with_suffix(".py"))
         return spec_from_file_location(name, file, loader=_Replacing(name, file, self.replaced[name]))
 
     def anew(self, texts: Mapping[str, str] | None = None) -> Any:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from .sources import KEYWORDS_LEFT_OUT, Source, asks_the_device, called
+from .sources import KEYWORDS_LEFT_OUT, Source, asks_where_it_runs, called
 
 Node = ast.AST
 Text = str
@@ -124,7 +124,7 @@ def logic(source: Source, node: Node, parent: Node) -> Iterator[Edit]:
     if isinstance(node, ast.BoolOp):
         old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
         for first, second in zip(node.values, node.values[1:], strict=False):
-            if not asks_the_device(first) and not asks_the_device(second):
+            if not asks_where_it_runs(first) and not asks_where_it_runs(second):
                 yield from _between(source, first, second, f" {old} ", f" {new} ")
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
         old, new = ("&", "|") if isinstance(node.op, ast.BitAnd) else ("|", "&")
@@ -136,7 +136,7 @@ def logic(source: Source, node: Node, parent: Node) -> Iterator[Edit]:
 def condition(source: Source, node: Node, parent: Node) -> Iterator[Edit]:
     """The other branch taken."""
     if isinstance(node, ast.If | ast.IfExp | ast.While) and not isinstance(node.test, ast.Compare | ast.UnaryOp):
-        if asks_the_device(node.test):
+        if asks_where_it_runs(node.test):
             return
         yield _whole(source, node.test, f"not ({source.text_of(node.test)})")
 
@@ -161,7 +161,7 @@ def dropped_term(source: Source, node: Node, parent: Node) -> Iterator[Edit]:
             yield _whole(source, node, f"({source.text_of(node.right)})")
     if isinstance(node, ast.BoolOp):
         for left_out in node.values:
-            if asks_the_device(left_out):
+            if asks_where_it_runs(left_out):
                 continue
             rest = [f"({source.text_of(value)})" for value in node.values if value is not left_out]
             yield _whole(source, node, f"({(' and ' if isinstance(node.op, ast.And) else ' or ').join(rest)})")

@@ -22,7 +22,13 @@ FILES_LEFT_OUT = {
     "given.py": "refuses what a caller gives wrongly; transformer_mb/conformance/test_bad_*.py hold it",
     "numpy/rounding.py": "what the verdict measures two-byte formats by; tests/parity/test_rounding.py holds it",
     "numpy/int8.py": "what the verdict measures eight bits by; tests/parity/test_yardsticks.py holds it",
+    "jax/shortcuts/compilation.py": "how thoroughly a program is compiled; tests/native/test_jax_compiled.py holds it",
     "mxnet/shim.py": "makes MXNet importable, once for a process; tests/native/test_mxnet.py holds it",
+    "mxnet/shortcuts/threads.py": "how many threads compute; tests/native/test_mxnet_threads.py holds it",
+    "paddle/shortcuts/threads.py": "how many threads compute; tests/native/test_paddle.py holds it",
+    "torch/shortcuts/threads.py": "how many threads compute; tests/native/test_torch_short_ways.py holds it",
+    "torch/shortcuts/one_row.py": "which library multiplies; tests/native/test_torch_short_ways.py holds it",
+    "torch/shortcuts/recorded_steps.py": "of a GPU; tests/native/test_torch_recorded_steps.py and test_torch_on_gpu.py hold it",
     "shared/decoding/ensemble.py": "of several models: no cell has any; transformer_mb/conformance/test_rows_apart.py holds it",
     "shared/decoding/inputs.py": "refuses what a caller gives wrongly; transformer_mb/conformance/test_bad_*.py hold it",
     "shared/training/schedules.py": "no cell has a schedule; tests/core/test_training_loop.py holds it",
@@ -38,6 +44,8 @@ FUNCTIONS_LEFT_OUT = {
     "device_name": "is shown, not computed with",
     "get_config": "saving by Keras itself; tests/native/test_tensorflow_files.py holds it",
     "leave_room": "when JAX forgets programs; tests/native/test_jax.py holds it",
+    "keep_programs": "what later processes load; tests/native/test_jax_compilation_cache.py holds it",
+    "is_watched": "whether a layer has hooks, as no cell's has; transformer_mb/conformance/test_shortcuts.py holds it",
     "seeded_dropout": "each framework's own random numbers; transformer_mb/conformance/test_dropout.py holds it",
     "_are_all_in_one": "Keras' own calls with one list; tests/native/test_tensorflow.py holds them",
     "_named_inputs": "Keras' own calls with names; tests/native/test_tensorflow.py holds them",
@@ -54,10 +62,11 @@ NAMES_LEFT_OUT = {
     "rngs": "JAX' own random numbers; tests/native/test_jax.py and transformer_mb/conformance/test_dropout.py hold them",
     "param_dtype": "its default alone: the dtype of a JAX layer where nobody says one; tests/native/test_jax.py holds it",
 }
-# What a condition asks of a tensor that all of the tests' tensors answer alike.
+# What a condition asks that is answered alike wherever cells run.
 CONDITIONS_LEFT_OUT = {
     "device": "which branch is taken on another device; `make parity` on a GPU and tests/native/test_torch_on_gpu.py hold it",
     "device_type": "which branch is taken on another device; `make parity` on a GPU holds it",
+    "processes": "which branch is taken in several processes, which no cell has; tests/distributed/test_*.py hold it",
     "is_cuda": "which branch is taken on another device; `make parity` on a GPU and tests/native/test_torch_on_gpu.py hold it",
 }
 # Keyword arguments that change where or how fast something is computed.
@@ -78,7 +87,7 @@ def judge_of(part: str) -> str:
 def module(part: str, name: str) -> str:
     """The full name of the module in a file."""
     inside = "" if part == SHARED else f"backends.{part}."
-    return f"transformer_mb.{inside}{name.removesuffix('.py').replace('/', '.')}"
+    return f"transformer_mb.{inside}{name.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"
 
 
 def called(node: ast.AST) -> str:
@@ -201,7 +210,7 @@ def _left_alone(node: ast.AST) -> bool:
             return True
     if isinstance(node, ast.BoolOp) and getattr(node.values[0], "id", "") in NAMES_LEFT_OUT:
         return True
-    if isinstance(node, ast.Compare) and asks_the_device(node):
+    if isinstance(node, ast.Compare) and asks_where_it_runs(node):
         return True
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant) or _left_alone(node.value)  # a docstring, or a check
@@ -210,8 +219,8 @@ def _left_alone(node: ast.AST) -> bool:
     return CHECKS.fullmatch(called(node)) is not None or called(node) in FUNCTIONS_LEFT_OUT
 
 
-def asks_the_device(condition: ast.AST) -> bool:
-    """Tell whether a condition reads what all of the tests' tensors answer alike."""
+def asks_where_it_runs(condition: ast.AST) -> bool:
+    """Tell whether a condition reads what is answered alike wherever cells run."""
     return any(isinstance(node, ast.Attribute) and node.attr in CONDITIONS_LEFT_OUT for node in ast.walk(condition))
 
 
@@ -223,6 +232,6 @@ def sources(part: str) -> list[Source]:
 def names(part: str) -> list[str]:
     """The names of a part's files, within its folder."""
     if part != SHARED:
-        return sorted(path.name for path in folder(part).glob("*.py"))
+        return sorted(str(path.relative_to(folder(part))) for path in folder(part).rglob("*.py"))
     decoding = sorted(f"decoding/{path.name}" for path in (folder(part) / "decoding").glob("[!_]*.py"))
     return ["initialization.py", "masks.py", "positions.py", "trainer.py", *decoding, "distributed/shares.py", *UNASKED]
