@@ -86,10 +86,10 @@ def test_every_mistake_compiles_and_has_a_name_of_its_own(backend, made):
 
 def test_a_sample_has_every_file_and_operator(made):
     mutants = made["torch"]
-    drawn = sample(mutants, 240, 0)
-    assert len(drawn) == 240 and {one.file for one in drawn} == {one.file for one in mutants}
+    drawn = sample(mutants, 360, 0)
+    assert len(drawn) == 360 and {one.file for one in drawn} == {one.file for one in mutants}
     assert len({one.operator for one in drawn}) >= len({one.operator for one in mutants}) - 1
-    assert drawn == sample(mutants, 240, 0) != sample(mutants, 240, 1)
+    assert drawn == sample(mutants, 360, 0) != sample(mutants, 360, 1)
 
 
 @pytest.mark.parametrize("table", [EQUIVALENT, SURVIVORS], ids=["equivalent.py", "survivors.py"])
