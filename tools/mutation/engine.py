@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from transformer_mb.columns.gateway import Gateway
@@ -44,18 +45,22 @@ class Verdict:
     seconds: float = 0.0
 
 
+_starting = Lock()  # one process at a time: the environment is everyone's
+
+
 @contextmanager
 def _found() -> Iterator[None]:
     """A process that is started inside imports this package, by whichever of its two names it has here."""
-    before = os.environ.get("PYTHONPATH")
-    paths = [str(ROOT), str(ROOT / "tools"), *(before or "").split(os.pathsep)]
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    try:
-        yield
-    finally:
-        del os.environ["PYTHONPATH"]
-        if before is not None:
-            os.environ["PYTHONPATH"] = before
+    with _starting:
+        before = os.environ.get("PYTHONPATH")
+        paths = [str(ROOT), str(ROOT / "tools"), *(before or "").split(os.pathsep)]
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        try:
+            yield
+        finally:
+            del os.environ["PYTHONPATH"]
+            if before is not None:
+                os.environ["PYTHONPATH"] = before
 
 
 class Child:
