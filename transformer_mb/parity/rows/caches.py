@@ -89,6 +89,6 @@ def cached_request(name: str, row: Row, dtype: str, seed: int) -> Request:
     arrays = weights | named("batch", batch)
     padding = PADDINGS[row["padding"]](random, case.rows, steps)
     if padding is not None:
-        arrays["left_padding"] = padding
+        arrays["left_padding"] = padding.astype(np.uint8)  # which holds no difference of positions
     buffer, pieces = BUFFERS[row["buffer"]](steps), PIECES[row["pieces"]](random, steps)
     return Request("cached", dtype, {"config": case.config.to_dict(), "pieces": pieces, "max_steps": buffer}, arrays)

@@ -173,12 +173,13 @@ def with_uneven_rows(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]
     """Return the same model, in which rows of queries' weights differ by up to 64, and those of keys by the inverse.
 
     Scores stay as they are, but where all rows have one scale in eight bits, which loses the small ones. By powers of two
-    nothing else is rounded otherwise.
+    nothing else is rounded otherwise. The last row of queries' weights is zero, and so is its scale in eight bits.
     """
 
     def scaled(name: str, value: np.ndarray) -> np.ndarray:
         sign = {"W_q": 1.0, "W_k": -1.0}.get(name.split(".")[-2], 0.0)
         factors = np.exp2(sign * (np.arange(len(value)) % 7 - 3.0))
+        factors[-1] *= sign <= 0.0
         return (value.T * factors).T
 
     return {name: scaled(name, value) for name, value in weights.items()}
