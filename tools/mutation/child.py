@@ -209,11 +209,13 @@ class Judge:
             yield {**cell, "dtype": dtype, "seconds": self.seconds[number], "lines": executed.lines, "wrong": wrong_as}
 
     def _watched(self, number: int) -> tuple[Result | None, Executed]:
-        """Run a watched experiment. What is compiled already is executed no more: there each has a package of its own."""
-        compiled = self.backend in COMPILED
-        wrong = None if compiled else self.first_wrong(number, self.original)
+        """Run a watched experiment on a package of its own: what others have made or compiled is executed no more.
+
+        But first on the common one, so that it is known how long it takes alone; where all is compiled anew that says nothing.
+        """
+        wrong = None if self.backend in COMPILED else self.first_wrong(number, self.original)
         dtype = self.experiments[number][0].dtype
-        backends = {dtype: self.package.anew()(dtype=dtype)} if compiled else self.original
+        backends = {dtype: self.package.anew()(dtype=dtype)}
         began = time.perf_counter()
         with Executed(self.part) as executed:
             again = self.first_wrong(number, backends)
