@@ -63,7 +63,7 @@ MISTAKES = {
     "sums divided by the width of the first": (shares, "divisor", "[-1]", "[0]", STEPS),
     "a beam that ends by today's length": (
         *(beam_search, "beam_search", "scores[:, 0] / longest", "scores[:, 0] / penalties[np.maximum(length - given, 0)]"),
-        (BEAM, "one row, long ones win"),
+        (BEAM, "one row, relative positions, long ones win"),
     ),
     "a length penalty without its 5": (
         beam_search,

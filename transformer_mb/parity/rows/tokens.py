@@ -204,14 +204,16 @@ def _errors(got: Arrays, expected: Arrays) -> Errors:
 def special_searches(beam: int | None) -> dict[str, Search]:
     """Forced prefixes; greedily the book's decoding; where hypotheses are compared, penalties.
 
-    A length penalty makes the longest win; a sharp attention leaves words nothing to the penalty on coverage.
+    A length penalty makes the longest win, of a model that has no shortcut for few tokens; a sharp attention leaves words
+    nothing to the penalty on coverage.
     """
     searches = {"forced prefixes": Search(TIED, beam, prefixed=True)}
     if beam is None:
         searches["the book's decoding"] = Search(CASES["d2l"].replace(compat_decode="d2l"), beam, rows=3)
     else:
         searches["coverage penalty"] = Search(CASES["d2l"], beam, coverage_penalty=0.6)
-        searches["one row, long ones win"] = Search(CASES["d2l"], beam, length_penalty=2.0, rows=1)
+        relative = CASES["d2l"].replace(position="relative")
+        searches["one row, relative positions, long ones win"] = Search(relative, beam, length_penalty=2.0, rows=1)
         searches["coverage penalty, sharp attention"] = replace(searches["coverage penalty"], sharpness=60.0)
     return searches
 
