@@ -1,14 +1,20 @@
 """Formats of few bits: cases are drawn until they say something, and limits see what they say they see."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 
+from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ParityError
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.controls.answers import few_bits_controls
 from transformer_mb.parity.rows.fast_steps import fast_experiments
-from transformer_mb.parity.rows.models import model_experiments
+from transformer_mb.parity.rows.model_cases import SMALL, ModelCase
+from transformer_mb.parity.rows.models import model_experiments, model_request
 from transformer_mb.parity.verdict import comparison, limits
+from transformer_mb.parity.verdict.comparison import Comparison
 
 CASE = "silu, uneven sides, smoothed loss"
 
@@ -50,6 +56,22 @@ def test_a_case_is_drawn_anew_until_its_limits_are_below_the_cap(monkeypatch):
     later = model()
     assert 2.0 * later.baseline("model gradients").numpy.norm <= narrow
     assert any((first.arrays[name] != value).any() for name, value in later.request.arrays.items() if name in first.arrays)
+
+
+def test_a_case_in_which_numpys_own_numbers_are_not_finite_is_drawn_anew():
+    """Over a row of zeros the inverse of its deviation is beyond float16, in which NumPy multiplies by it."""
+    config = TransformerConfig(**SMALL, norm_kind="std_norm", padding_vector_zero=True, position="rotary")
+    case = ModelCase("zeros", config, rows=1, source_steps=1)
+    request = model_request(case, "float16", 0, False)
+    padding = {**request.arrays, "batch.source": np.full((1, 1), config.pad_id)}
+
+    def make(attempt):
+        return replace(request, arrays=padding) if attempt == 0 else model_request(case, "float16", attempt, False)
+
+    first = Comparison(case.name, "float16", ("model forward",), partial(make, 0))
+    assert not np.isfinite(first.baseline("model forward").numpy.norm) and not first.tells()
+    again = Comparison(case.name, "float16", ("model forward",), make, redrawn=True)
+    assert np.isfinite(again.baseline("model forward").numpy.norm)
 
 
 def test_a_case_of_which_no_draw_says_anything_is_refused(monkeypatch):
