@@ -120,6 +120,17 @@ def test_hooks_are_called_at_every_step(register, find):
     assert len(calls) == 18
 
 
+def test_a_replaced_forward_is_called_at_every_step():
+    backend, called = layers.BACKEND(), []
+    model = backend.build(CONFIG, seed=2)
+    ffn = model.decoder.blks[1].ffn
+    own = ffn.forward
+    ffn.forward = lambda X: called.append(1) or own(X)
+    for searches in range(1, 5):
+        backend.greedy(model, SOURCE, max_steps=4)
+        assert len(called) == 4 * searches
+
+
 def test_what_decoding_has_compiled_stays_while_weights_change(compiled_count):
     """Validation between steps compiles nothing anew, and another cast does."""
     backend = layers.BACKEND()

@@ -74,6 +74,21 @@ def test_an_encoder_block_in_a_sequential_model():
     assert losses[-1] < 0.5 * losses[0]  # 0.01 to 0.14 of it with twenty seeds
 
 
+def test_a_layer_that_watches_its_attributes_is_told_its_mode():
+    class Watching(nn.Linear):
+        def __setattr__(self, name, value):
+            if name == "training":
+                told.append(value)
+            super().__setattr__(name, value)
+
+    told, backend = [], tmb.get_backend("torch")
+    model = backend.build(tmb.presets.d2l(9, 9), seed=0)
+    model.decoder.dense = Watching(32, 9).train()
+    told.clear()
+    backend.logits(model, np.array([[4, 5]]), np.array([[2, 6]]), np.array([2]))
+    assert told == [False, True]
+
+
 @pytest.mark.parametrize("form", ["copy", "state_dict"])
 def test_a_layer_is_an_ordinary_module(form):
     layer = MultiHeadAttention(8, 8, 8, 8, 2, 0.0).double()

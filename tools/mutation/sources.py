@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from transformer_mb.built_in import BUILT_IN
 
@@ -15,6 +16,11 @@ BACKENDS = tuple(BUILT_IN)
 # What all backends share and compute with, judged by NumPy's cells: the reference has code of its own for it.
 SHARED = "shared"
 PARTS = (*BACKENDS, SHARED)
+
+# What no cell does to a layer, and where it is tried.
+HELD = "transformer_mb/conformance/test_shortcuts.py and tests/native/test_mxnet_watched.py hold it"
+REPLACED = f"whether a user has replaced the layer; {HELD}"
+WATCHED = f"whether a user has put hooks on the layer; {HELD}"
 
 # Files without mathematics of the layers.
 FILES_LEFT_OUT = {
@@ -45,7 +51,7 @@ FUNCTIONS_LEFT_OUT = {
     "get_config": "saving by Keras itself; tests/native/test_tensorflow_files.py holds it",
     "leave_room": "when JAX forgets programs; tests/native/test_jax.py holds it",
     "keep_programs": "what later processes load; tests/native/test_jax_compilation_cache.py holds it",
-    "is_watched": "whether a layer has hooks, as no cell's has; transformer_mb/conformance/test_shortcuts.py holds it",
+    "is_watched": WATCHED,
     "seeded_dropout": "each framework's own random numbers; transformer_mb/conformance/test_dropout.py holds it",
     "_are_all_in_one": "Keras' own calls with one list; tests/native/test_tensorflow.py holds them",
     "_named_inputs": "Keras' own calls with names; tests/native/test_tensorflow.py holds them",
@@ -62,10 +68,18 @@ NAMES_LEFT_OUT = {
     "rngs": "JAX' own random numbers; tests/native/test_jax.py and transformer_mb/conformance/test_dropout.py hold them",
     "param_dtype": "its default alone: the dtype of a JAX layer where nobody says one; tests/native/test_jax.py holds it",
 }
-# What a condition asks that is answered alike wherever cells run.
+# Names, attributes and keys by which a condition asks what is answered alike wherever cells run.
 CONDITIONS_LEFT_OUT = {
     "device": "which branch is taken on another device; `make parity` on a GPU and tests/native/test_torch_on_gpu.py hold it",
     "device_type": "which branch is taken on another device; `make parity` on a GPU holds it",
+    "forward": REPLACED,
+    "call": REPLACED,
+    "lora_enabled": REPLACED,
+    "_forward_hooks": WATCHED,
+    "_forward_pre_hooks": WATCHED,
+    "_forward_post_hooks": WATCHED,
+    "__setattr__": "whether a layer's class is the user's own, as none in a cell; tests/native/test_torch.py holds it",
+    "traced": "whether a framework's tool traces a call, as none in a cell; tests/native/test_torch_short_ways.py holds it",
     "processes": "which branch is taken in several processes, which no cell has; tests/distributed/test_*.py hold it",
     "is_cuda": "which branch is taken on another device; `make parity` on a GPU and tests/native/test_torch_on_gpu.py hold it",
 }
@@ -221,7 +235,12 @@ def _left_alone(node: ast.AST) -> bool:
 
 def asks_where_it_runs(condition: ast.AST) -> bool:
     """Tell whether a condition reads what is answered alike wherever cells run."""
-    return any(isinstance(node, ast.Attribute) and node.attr in CONDITIONS_LEFT_OUT for node in ast.walk(condition))
+    return any(_word(node) in CONDITIONS_LEFT_OUT for node in ast.walk(condition))
+
+
+def _word(node: ast.AST) -> Any:
+    """An attribute, a name or a key; None for another node."""
+    return next((value for _, value in ast.iter_fields(node) if isinstance(value, str)), None)
 
 
 def sources(part: str) -> list[Source]:
