@@ -30,6 +30,18 @@ REASONS: dict[str, tuple[str, ...]] = {
         "paddle/linear.py without_row: if row is None or not paddle.is_grad_enabled() or table.stop_gradient: -> if ((row is None) or (not paddle.is_grad_enabled())):",
     ),
     "another of two ways that compute the same; which one is faster is all that differs": (
+        'torch/shortcuts/prepared_layers.py product: if rows not in TURNED or weight.device.type != "cpu" or weight.dtype != torch.float32: -> if ((rows not in TURNED) or (weight.device.type != "cpu")):',
+        'torch/attention.py DotProductAttention.forward: slow = (rate > 0.0 or compiled or short) if queries.device.type == "cpu" else _wants_all_digits(queries) -> slow = (rate > 1.0 or compiled or short) if queries.device.type == "cpu" else _wants_all_digits(queries)',
+        'torch/shortcuts/composed_attention.py is_one_node: return own and kinds and not traced and forward_ad._current_level < 0 and not torch.is_autocast_enabled("cpu") -> return own and kinds and not traced and forward_ad._current_level < 0 and torch.is_autocast_enabled("cpu")',
+        "torch/attention.py DotProductAttention.forward: short = not compiled and keys.shape[-2] < SHORT_ROW and math.prod(scores_shape) > FEW_SCORES -> short = not compiled and keys.shape[-2] > SHORT_ROW and math.prod(scores_shape) > FEW_SCORES",
+        "torch/shortcuts/composed_attention.py is_one_node: kinds = all(type(tensor) is Tensor and tensor.dtype in (torch.float32, torch.float64) for tensor in tensors) -> kinds = all(type(tensor) is not Tensor and tensor.dtype in (torch.float32, torch.float64) for tensor in tensors)",
+        "torch/attention.py DotProductAttention.forward: if bias is None and not need_weights and is_one_node(self.dropout, queries, keys, values): -> if bias is None and not need_weights and is_one_node(queries, self.dropout, keys, values):",
+        "torch/shortcuts/compiled_loss.py compiled_loss: return torch.compile(compute, dynamic=None if weight.is_cuda else True) -> return torch.compile(compute, dynamic=None if weight.is_cuda else False)",
+        "torch/shortcuts/compiled_loss.py compiled_loss: if isinstance(module, PositionalEncoding | RelativeBias | RotaryEncoding): -> if isinstance(module, (PositionalEncoding | RelativeBias)):",
+        'torch/optimizers.py build_optimizer: one_pass = not parameters[0].is_cuda or options.precision != "full" -> one_pass = parameters[0].is_cuda or options.precision != "full"',
+        "torch/decoder.py DecoderBlock._cross: if valid_lens is None or per_step(valid_lens): -> if ((valid_lens is None)):",
+        "numpy/shortcuts/decoding_steps.py BlockSteps.__init__: parts = heads(B * S, width, cross.W_k, cross.W_v)(enc_outputs.reshape(B * S, D)) -> parts = heads((B), width, cross.W_k, cross.W_v)(enc_outputs.reshape(B * S, D))",
+        "numpy/shortcuts/prepared_layers.py module: TURNED = range(2, 25) -> TURNED = range(3, 25)",
         "mxnet/optimizers.py _Optimizer._adam: if m.dtype == np.float32: -> if m.dtype == np.float16:",
         "paddle/optimizers.py module: LONGEST = 2**20 -> LONGEST = 2**21",
         "paddle/rotary.py RotaryEncoding.forward: if paddle.in_dynamic_mode(): -> if not (paddle.in_dynamic_mode()):",
@@ -51,9 +63,12 @@ REASONS: dict[str, tuple[str, ...]] = {
         "numpy/attention.py _Projection.__init__: if len(layers) > 1 and not recording() and len(self.rows) < outputs: -> if len(layers) > 1 and not recording() and len(self.rows) > outputs:",
     ),
     "all parameters lie on one device": (
+        'torch/optimizers.py build_optimizer: one_pass = not parameters[0].is_cuda or options.precision != "full" -> one_pass = not parameters[(-1)].is_cuda or options.precision != "full"',
         "mxnet/trainer.py MXNetTrainer.__init__: self.context = self.tensors[0].ctx -> self.context = self.tensors[(-1)].ctx",
     ),
     "the array has two axes, the last being number 1": (
+        "torch/decoding.py drawn: before = weights.cumsum(dim=-1) - weights -> before = weights.cumsum(dim=1) - weights",
+        "torch/loss.py _CrossEntropy.forward: log_probs = logits.log_softmax(-1) -> log_probs = logits.log_softmax(1)",
         "mxnet/decoding.py BeamDecoder._top: total = mnp.log(mnp.exp(logits - best[:, :1]).sum(axis=-1, keepdims=True)) -> total = mnp.log(mnp.exp(logits - best[:, :1]).sum(axis=1, keepdims=True))",
         'paddle/decoding.py drawn: place = paddle.minimum(place, (weights > 0.0).astype("int64").sum(axis=-1) - 1) -> place = paddle.minimum(place, (weights > 0.0).astype("int64").sum(axis=1) - 1)',
         "paddle/decoding.py drawn: before = weights.cumsum(axis=-1) - weights -> before = weights.cumsum(axis=1) - weights",
@@ -70,6 +85,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "numpy/decoding.py _log_sum: return np.asarray(highest + np.log(np.exp(scores - highest).sum(axis=-1, keepdims=True, dtype=np.float64))) -> return np.asarray(highest + np.log(np.exp(scores - highest).sum(axis=1, keepdims=True, dtype=np.float64)))",
     ),
     "of that shape only the batch, the last two sizes and the number of axes are read": (
+        "torch/decoder.py DecoderBlock._cross: return keys, values, length_mask(valid_lens, (keys.shape[0], 1, X.shape[1], keys.shape[2]), X) -> return keys, values, length_mask(valid_lens, (keys.shape[0], 0, X.shape[1], keys.shape[2]), X)",
         "jax/encoder.py TransformerEncoder.__call__: mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X) -> mask = None if valid_lens is None else length_mask(valid_lens, (B, 0, S, S), X)",
         "numpy/encoder.py TransformerEncoder.forward: mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X) -> mask = None if valid_lens is None else length_mask(valid_lens, (B, 2, S, S), X)",
         "mxnet/encoder.py TransformerEncoder.forward: mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X) -> mask = None if valid_lens is None else length_mask(valid_lens, (B, 2, S, S), X)",
@@ -116,6 +132,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/trainer.py module: MOST_ARRAYS = 60 -> MOST_ARRAYS = 59",
     ),
     "the table is made anew as soon as an input of another dtype comes": (
+        'torch/rotary.py RotaryEncoding.__init__: self.table = _table(*self.sizes, torch.float64, torch.device("cpu")) -> self.table = _table(*self.sizes, torch.float32, torch.device("cpu"))',
         'mxnet/embedding.py PositionalEncoding.__init__: self.P = mnp.array(sinusoid_table(max_len, num_hiddens, layout), dtype="float32") -> self.P = mnp.array(sinusoid_table(max_len, num_hiddens, layout), dtype="float16")',
     ),
     "the argument is for what this class never calls": (
@@ -183,6 +200,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "tensorflow/trainer.py TensorFlowTrainer._dtype: return next(iter(self.optimizer.slots.values()))[0].dtype -> return next(iter(self.optimizer.slots.values()))[(-1)].dtype",
     ),
     "all three are the width of the one input": (
+        "numpy/encoder.py EncoderBlock.__init__: key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias, **chosen.heads -> key_size, query_size, num_hiddens, value_size, num_heads, chosen.attention_dropout, use_bias, **chosen.heads",
         "paddle/encoder.py EncoderBlock.__init__: key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias, **chosen.heads -> query_size, key_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias, **chosen.heads",
         "tensorflow/encoder.py EncoderBlock.__init__: key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias, dtype=dtype -> key_size, value_size, query_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias, dtype=dtype",
     ),
@@ -211,6 +229,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/normalization.py _trained: Y = npx.batch_norm(X.reshape(1, rows, D), scale, zeros, *moving, eps=eps, momentum=1.0, fix_gamma=False, axis=1) -> Y = npx.batch_norm(X.reshape(1, rows, D), scale, zeros, *moving, eps=eps, momentum=2.0, fix_gamma=False, axis=1)",
     ),
     "how many threads share the work is all that differs": (
+        "torch/decoding.py BeamDecoder._look: self.positions = beam * read.numel() -> self.positions = (beam)",
         "mxnet/decoding.py BeamDecoder._all_logits: suit(self.context, len(tokens), self.model.config.num_hiddens) -> pass",
         "mxnet/trainer.py MXNetTrainer._run_batch: suit(self.context, share.batch.target_in.size, self.model.config.num_hiddens) -> suit(self.context, self.model.config.num_hiddens, share.batch.target_in.size)",
     ),
@@ -222,6 +241,23 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "one seed's numbers are as good as another's": (
         "paddle/decoding.py uniforms: paddle.seed(high << 31 | low) -> paddle.seed(high << 32 | low)",
+    ),
+    "there is one of them, both the first and the last": (
+        "torch/shortcuts/prepared_layers.py product: bias = (biases[0] if len(biases) == 1 else torch.cat(biases)) if biases else None -> bias = (biases[(-1)] if len(biases) == 1 else torch.cat(biases)) if biases else None",
+        "numpy/loss.py MaskedSoftmaxCELoss.forward: step_losses = np.log(totals)[:, 0] - (1.0 - self.label_smoothing) * rows[places] -> step_losses = np.log(totals)[:, (-1)] - (1.0 - self.label_smoothing) * rows[places]",
+    ),
+    "two axes are swapped, whichever is named first": (
+        "torch/shortcuts/prepared_layers.py heads: return X.view(B, -1, H, X.shape[-1] // H).transpose(1, 2) -> return X.view(B, -1, H, X.shape[-1] // H).transpose(2, 1)",
+        "numpy/shortcuts/prepared_layers.py _attend: return product(len(X), layer.W_o)(output.swapaxes(1, 2).reshape(len(X), -1)) -> return product(len(X), layer.W_o)(output.swapaxes(2, 1).reshape(len(X), -1))",
+    ),
+    "one random number in 2^32 is the limit itself": (
+        "numpy/dropout.py Dropout._kept: return (bits < np.uint32((1.0 - self.p) * 2.0**32)).reshape(shape) -> return (bits <= np.uint32((1.0 - self.p) * 2.0**32)).reshape(shape)",
+    ),
+    "of a row of zeros the eight bits are zeros, whatever they are divided by": (
+        "torch/shortcuts/int8.py Int8Linear.__init__: scales = weight.abs().amax(dim=1).clamp(min=torch.finfo(weight.dtype).tiny).double() / LARGEST -> scales = weight.abs().amax(dim=1).double() / LARGEST",
+    ),
+    "heads of three axes have as many keys as queries, and grouping does nothing to them": (
+        "torch/attention.py DotProductAttention.forward: few = True if queries.dim() == 4 and queries.shape[1] != keys.shape[1] else False # noqa: SIM210 -> few = True if ((queries.shape[1] != keys.shape[1])) else False # noqa: SIM210",
     ),
 }
 EQUIVALENT = {key: reason for reason, keys in REASONS.items() for key in keys}
