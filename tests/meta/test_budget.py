@@ -62,7 +62,7 @@ ROOMS = {
     "tests/reports": (598, 5),
     "tests/site": (746, 9),
     "tests/tools": (504, 5),
-    "tools": (2_979, 22),
+    "tools": (3_027, 22),
     "benchmarks": (3_655, 44),
     "examples": (947, 11),
     "docs": (778, 11),
