@@ -36,12 +36,16 @@ def change_scale(model):
     model.decoder.scale = 2.0
 
 
-def replace(model):
+def replace(model, activation="gelu"):
     backend = layers.BACKEND()
-    model.decoder.blks[0].ffn = backend.PositionWiseFFN(32, 64, 32, activation="gelu")
+    model.decoder.blks[0].ffn = backend.PositionWiseFFN(32, 64, 32, activation=activation)
     weights = backend.get_weights(model.decoder.blks[0].ffn)
     rng = np.random.default_rng(1)
     backend.set_weights(model.decoder.blks[0].ffn, {name: rng.normal(size=array.shape) for name, array in weights.items()})
+
+
+def replace_by_its_like(model):
+    replace(model, "relu")
 
 
 def wrap(model):
@@ -65,7 +69,7 @@ def compiled_count(monkeypatch):
     return lambda: len(made)
 
 
-CHANGES = [change_epsilon, change_scale, replace, wrap]
+CHANGES = [change_epsilon, change_scale, replace, replace_by_its_like, wrap]
 
 
 @pytest.mark.parametrize("change", CHANGES)

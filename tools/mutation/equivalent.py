@@ -10,7 +10,6 @@ entry here but a survivor.
 from __future__ import annotations
 
 REASONS: dict[str, tuple[str, ...]] = {
-    # run_step: its name in the run that is recorded.
     "what is returned is a loss that nobody differentiates": (
         "paddle/trainer.py PaddleTrainer.run_batch: return loss.detach() -> return loss",
         "paddle/trainer.py PaddleTrainer.run_step: return loss.detach() -> return loss",
@@ -30,6 +29,15 @@ REASONS: dict[str, tuple[str, ...]] = {
         "paddle/linear.py without_row: if row is None or not paddle.is_grad_enabled() or table.stop_gradient: -> if ((row is None) or (not paddle.is_grad_enabled())):",
     ),
     "another of two ways that compute the same; which one is faster is all that differs": (
+        "jax/trainer.py JAXTrainer.update: apply = compiled(_apply, 0, self.platform) -> apply = compiled(_apply, 1, self.platform)",
+        "jax/attention.py _product: if sizes[0] != 1 and all(isinstance(size, int) for size in sizes) and math.prod(sizes) <= SMALL_PRODUCT: -> if not (sizes[0] != 1 and all(isinstance(size, int) for size in sizes) and math.prod(sizes) <= SMALL_PRODUCT):",
+        "jax/linear.py reverse_mode: before, _differentiation.reverse = _differentiation.reverse, True -> before, _differentiation.reverse = _differentiation.reverse, False",
+        "jax/embedding.py rows_at: if isinstance(start, jax.core.Tracer) or jnp.ndim(start) == 1 or not isinstance(count, int): # jax.export leaves it open -> if isinstance(start, jax.core.Tracer) or jnp.ndim(start) == 1 or isinstance(count, int): # jax.export leaves it open",
+        "mxnet/shortcuts/tape.py _Tape._record: if threading.get_ident() != self._thread: -> if threading.get_ident() == self._thread:",
+        "mxnet/shortcuts/calls.py compiled_call: if known in (0, 1): -> if known in (0, 2):",
+        'mxnet/normalization.py LayerNorm.forward: if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float32: -> if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 0 and X.dtype == np.float32:',
+        "mxnet/trainer.py MXNetTrainer._loss: static = len(self.compiled) < STATIC_STEPS -> static = len(self.compiled) > STATIC_STEPS",
+        "mxnet/shortcuts/calls.py compiled_call: known = calls[key] = compiled(function, arrays, static=False) -> known = calls[key] = compiled(function, arrays, static=True)",
         'torch/shortcuts/prepared_layers.py product: if rows not in TURNED or weight.device.type != "cpu" or weight.dtype != torch.float32: -> if ((rows not in TURNED) or (weight.device.type != "cpu")):',
         'torch/attention.py DotProductAttention.forward: slow = (rate > 0.0 or compiled or short) if queries.device.type == "cpu" else _wants_all_digits(queries) -> slow = (rate > 1.0 or compiled or short) if queries.device.type == "cpu" else _wants_all_digits(queries)',
         'torch/shortcuts/composed_attention.py is_one_node: return own and kinds and not traced and forward_ad._current_level < 0 and not torch.is_autocast_enabled("cpu") -> return own and kinds and not traced and forward_ad._current_level < 0 and torch.is_autocast_enabled("cpu")',
@@ -61,12 +69,15 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/model.py _TiedDense.forward: if self.padding_id is None or not autograd.is_recording(): -> if ((self.padding_id is None)):",
         "mxnet/model.py TiedDense.forward: if self.padding_id is None or not autograd.is_recording(): -> if ((self.padding_id is None)):",
         "numpy/attention.py _Projection.__init__: if len(layers) > 1 and not recording() and len(self.rows) < outputs: -> if len(layers) > 1 and not recording() and len(self.rows) > outputs:",
+        "mxnet/shortcuts/calls.py compiled_call: calls.clear() -> pass",
     ),
     "all parameters lie on one device": (
+        "mxnet/shortcuts/calls.py kind_of: return np.dtype(parameters[0].dtype).name, str(parameters[0].ctx) -> return np.dtype(parameters[0].dtype).name, str(parameters[(-1)].ctx)",
         'torch/optimizers.py build_optimizer: one_pass = not parameters[0].is_cuda or options.precision != "full" -> one_pass = not parameters[(-1)].is_cuda or options.precision != "full"',
         "mxnet/trainer.py MXNetTrainer.__init__: self.context = self.tensors[0].ctx -> self.context = self.tensors[(-1)].ctx",
     ),
     "the array has two axes, the last being number 1": (
+        "jax/decoding.py drawn: before = jnp.cumsum(weights, axis=-1) - weights -> before = jnp.cumsum(weights, axis=1) - weights",
         "torch/decoding.py drawn: before = weights.cumsum(dim=-1) - weights -> before = weights.cumsum(dim=1) - weights",
         "torch/loss.py _CrossEntropy.forward: log_probs = logits.log_softmax(-1) -> log_probs = logits.log_softmax(1)",
         "mxnet/decoding.py BeamDecoder._top: total = mnp.log(mnp.exp(logits - best[:, :1]).sum(axis=-1, keepdims=True)) -> total = mnp.log(mnp.exp(logits - best[:, :1]).sum(axis=1, keepdims=True))",
@@ -118,12 +129,15 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/normalization.py LayerNorm._standardize: positive = npx.cast(variance > 0, dtype=X.dtype) -> positive = (variance > 0)",
     ),
     "the array reaches the device another way, and is the same there": (
+        "mxnet/weights.py to_device: if array.dtype == np.bool_ or array.ndim == 0 or array.size == 0: -> if array.dtype == np.bool_ or array.ndim == 0 or array.size == (-1):",
+        "mxnet/weights.py to_device: if array.dtype == np.bool_ or array.ndim == 0 or array.size == 0: -> if array.dtype == np.bool_ and array.ndim == 0 or array.size == 0:",
         "mxnet/weights.py to_device: if array.dtype == np.bool_ or array.ndim == 0 or array.size == 0: -> if ((array.ndim == 0) or (array.size == 0)):",
         "mxnet/weights.py to_device: if array.dtype == np.bool_ or array.ndim == 0 or array.size == 0: -> if ((array.dtype == np.bool_) or (array.ndim == 0)):",
         "mxnet/weights.py to_device: if array.dtype == np.bool_ or array.ndim == 0 or array.size == 0: -> if array.dtype == np.bool_ or array.ndim == 0 or array.size != 0:",
         "mxnet/weights.py to_device: return mx.nd.from_numpy(np.ascontiguousarray(array), zero_copy=True).as_np_ndarray().as_in_ctx(context) -> return mx.nd.from_numpy(np.ascontiguousarray(array), zero_copy=False).as_np_ndarray().as_in_ctx(context)",
     ),
     "its gradient is cut already": (
+        "mxnet/embedding.py SequenceEmbedding.embed: held = X * padding -> held = detached(X * padding)",
         "mxnet/model.py TiedDense.forward: held = weight * padding -> held = detached(weight * padding)",
         "mxnet/embedding.py SequenceEmbedding.embed: held = X * padding -> held = detached(X) * padding",
         "mxnet/model.py TiedDense.forward: weight = weight * (1.0 - padding) + held -> weight = weight * (1.0 - padding) + detached(held)",
@@ -162,6 +176,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "paddle/normalization.py LayerNorm._fused: if weight is not None and len(self.norm_shape) > 1: -> if weight is not None and len(self.norm_shape) >= 1:",
     ),
     "it is a gradient itself, of which no gradient is taken": (
+        "mxnet/feed_forward.py _gelu: slope = cumulative + X * density -> slope = cumulative + detached(X) * density",
         "torch/model.py _without_row: return gradient.index_fill(0, torch.tensor(row, device=gradient.device), 0.0) -> return detached(gradient.index_fill(0, torch.tensor(row, device=gradient.device), 0.0))",
         "paddle/embedding.py _without_row.clear: return gradient * kept -> return detached(gradient) * kept",
     ),
@@ -169,6 +184,9 @@ REASONS: dict[str, tuple[str, ...]] = {
         'mxnet/decoding.py _lowest: return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k, dtype="int32").asnumpy().astype(np.int64) -> return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k).asnumpy().astype(np.int64)',
     ),
     "the value is the default that stands there": (
+        "jax/decoding.py _beam_step: return jnp.take_along_axis(log_probs, ids, axis=-1), ids, weights, state -> return jnp.take_along_axis(log_probs, ids), ids, weights, state",
+        "jax/feed_forward.py _gelu_tanh: return jax.nn.gelu(X, approximate=True) -> return jax.nn.gelu(X)",
+        "mxnet/decoding.py drawn: chosen = npx.pick(falling, place, axis=-1)[:, None] -> chosen = npx.pick(falling, place)[:, None]",
         "mxnet/weights.py to_device: return mnp.array(array, dtype=array.dtype, ctx=context) # what from_numpy does not take -> return mnp.array(array, ctx=context) # what from_numpy does not take",
         "paddle/attention.py _softmax_where: return F.softmax(scores, axis=-1) -> return F.softmax(scores)",
         "jax/loss.py MaskedSoftmaxCELoss.__call__: step_losses = -jnp.take_along_axis(log_probs, label[..., None], axis=-1)[..., 0] -> step_losses = -jnp.take_along_axis(log_probs, label[..., None])[..., 0]",
@@ -184,7 +202,9 @@ REASONS: dict[str, tuple[str, ...]] = {
         "torch/two_bytes.py at_least_float32: return nn.Parameter(parameter.detach().float()) if low else parameter -> return nn.Parameter(parameter.float()) if low else parameter",
     ),
     "a table of constants has no gradient": (
+        "mxnet/attention.py _past: keep = mnp.array(causal_mask(T, S), dtype=dtype, ctx=context) -> keep = detached(mnp.array(causal_mask(T, S), dtype=dtype, ctx=context))",
         "mxnet/embedding.py PositionalEncoding.forward: P = mnp.broadcast_to(P, X.shape) # the backward of a broadcasting sum takes ten times as long -> P = detached(mnp.broadcast_to(P, X.shape)) # the backward of a broadcasting sum takes ten times as long",
+        "mxnet/normalization.py LayerNorm._standardize: return X / (mnp.sqrt(variance + (1.0 - positive)) * positive + self.eps) -> return X / (mnp.sqrt(variance + (1.0 - positive)) * detached(positive) + self.eps)",
     ),
     "the framework drops nothing outside of training, and no mask is given there": (
         "mxnet/dropout.py Dropout.forward: if self._rate == 0.0 or not autograd.is_training(): -> if ((self._rate == 0.0)):",
@@ -216,8 +236,12 @@ REASONS: dict[str, tuple[str, ...]] = {
     "scores of queries and keys that are turned alike depend on the differences of their positions alone": (
         "numpy/rotary.py RotaryEncoding.forward: def forward(self, X: np.ndarray, offset: int = 0) -> np.ndarray: -> def forward(self, X: np.ndarray, offset: int = 1) -> np.ndarray:",
     ),
-    "of two dtypes either may be named first": (
+    "of two dtypes, axes or lists either may be named first": (
+        "jax/loss.py MaskedSoftmaxCELoss.__call__: log_probs = jax.nn.log_softmax(pred.astype(jnp.promote_types(pred.dtype, jnp.float32))) -> log_probs = jax.nn.log_softmax(pred.astype(jnp.promote_types(jnp.float32, pred.dtype)))",
         "torch/rotary.py RotaryEncoding._match: dtype = torch.promote_types(X.dtype, torch.float32) -> dtype = torch.promote_types(torch.float32, X.dtype)",
+        "torch/shortcuts/prepared_layers.py heads: return X.view(B, -1, H, X.shape[-1] // H).transpose(1, 2) -> return X.view(B, -1, H, X.shape[-1] // H).transpose(2, 1)",
+        "numpy/shortcuts/prepared_layers.py _attend: return product(len(X), layer.W_o)(output.swapaxes(1, 2).reshape(len(X), -1)) -> return product(len(X), layer.W_o)(output.swapaxes(2, 1).reshape(len(X), -1))",
+        "jax/shortcuts/compiled.py _Known.__init__: self.kinds = set(map(type, held)) if all(map(operator.is_, values, held)) else None -> self.kinds = set(map(type, held)) if all(map(operator.is_, held, values)) else None",
     ),
     "an operation that has a backward of its own is not differentiated within": (
         "torch/loss.py _CrossEntropy.forward: log_probs = logits.log_softmax(-1) -> log_probs = detached(logits.log_softmax(-1))",
@@ -226,6 +250,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/trainer.py MXNetTrainer._apply: small = [pair for pair in pairs if pair[0].size < LARGE] -> small = [pair for pair in pairs if pair[1].size < LARGE]",
     ),
     "moving statistics are what nothing here reads": (
+        "mxnet/normalization.py _trained: Y = npx.batch_norm(X.reshape(1, rows, D), scale, zeros, *moving, eps=eps, momentum=1.0, fix_gamma=False, axis=1) -> Y = npx.batch_norm(X.reshape(1, rows, D), scale, zeros, *moving, eps=eps, fix_gamma=False, axis=1)",
         "mxnet/normalization.py _trained: Y = npx.batch_norm(X.reshape(1, rows, D), scale, zeros, *moving, eps=eps, momentum=1.0, fix_gamma=False, axis=1) -> Y = npx.batch_norm(X.reshape(1, rows, D), scale, zeros, *moving, eps=eps, momentum=2.0, fix_gamma=False, axis=1)",
     ),
     "how many threads share the work is all that differs": (
@@ -237,6 +262,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/dropout.py Dropout.factors: np.multiply(self.keep.reshape(-1), 1.0 / (1.0 - self._rate), out=into, dtype=into.dtype) -> np.multiply(self.keep.reshape(-1), 1.0 / (1.0 - self._rate), out=into)",
     ),
     "what decays there is zero": (
+        "mxnet/optimizers.py _Optimizer._fused_adam: mx.nd.sgd_mom_update(nothing, change, v, lr=beta2 - 1.0, momentum=beta2, wd=0.0, out=change) -> mx.nd.sgd_mom_update(nothing, change, v, lr=beta2 - 1.0, momentum=beta2, wd=1.0, out=change)",
         "mxnet/optimizers.py _Optimizer._fused_adam: mx.nd.sgd_mom_update(nothing, gradient, m, lr=beta1 - 1.0, momentum=beta1, wd=0.0, out=change) -> mx.nd.sgd_mom_update(nothing, gradient, m, lr=beta1 - 1.0, momentum=beta1, wd=1.0, out=change)",
     ),
     "one seed's numbers are as good as another's": (
@@ -246,10 +272,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         "torch/shortcuts/prepared_layers.py product: bias = (biases[0] if len(biases) == 1 else torch.cat(biases)) if biases else None -> bias = (biases[(-1)] if len(biases) == 1 else torch.cat(biases)) if biases else None",
         "numpy/loss.py MaskedSoftmaxCELoss.forward: step_losses = np.log(totals)[:, 0] - (1.0 - self.label_smoothing) * rows[places] -> step_losses = np.log(totals)[:, (-1)] - (1.0 - self.label_smoothing) * rows[places]",
     ),
-    "two axes are swapped, whichever is named first": (
-        "torch/shortcuts/prepared_layers.py heads: return X.view(B, -1, H, X.shape[-1] // H).transpose(1, 2) -> return X.view(B, -1, H, X.shape[-1] // H).transpose(2, 1)",
-        "numpy/shortcuts/prepared_layers.py _attend: return product(len(X), layer.W_o)(output.swapaxes(1, 2).reshape(len(X), -1)) -> return product(len(X), layer.W_o)(output.swapaxes(2, 1).reshape(len(X), -1))",
-    ),
     "one random number in 2^32 is the limit itself": (
         "numpy/dropout.py Dropout._kept: return (bits < np.uint32((1.0 - self.p) * 2.0**32)).reshape(shape) -> return (bits <= np.uint32((1.0 - self.p) * 2.0**32)).reshape(shape)",
     ),
@@ -258,6 +280,19 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "heads of three axes have as many keys as queries, and grouping does nothing to them": (
         "torch/attention.py DotProductAttention.forward: few = True if queries.dim() == 4 and queries.shape[1] != keys.shape[1] else False # noqa: SIM210 -> few = True if ((queries.shape[1] != keys.shape[1])) else False # noqa: SIM210",
+    ),
+    "of four axes the last but one is number 2": ("jax/rotary.py RotaryEncoding.__call__: T = X.shape[-2] -> T = X.shape[2]",),
+    "each number of the format takes as many whole words, divided by 3 or by 4": (
+        "jax/backend.py JAXBackend._place.numbers: words: Any = np.zeros(leaf.dtype.itemsize // 4, np.uint32) -> words: Any = np.zeros(leaf.dtype.itemsize // 3, np.uint32)",
+    ),
+    "a mask that is there hides what comes later too": (
+        "jax/decoder.py DecoderBlock.__call__: causal = causal and mask is None -> causal = ((causal))",
+    ),
+    "a layer within is an attribute of the one that holds it, and so among what is found": (
+        "mxnet/shortcuts/calls.py settings_within: return layers[1:] + found -> return (found)",
+    ),
+    "how many inputs there are the framework finds out": (
+        "mxnet/model.py TiedDense.__init__: super().__init__(vocab_size, in_units=num_hiddens, use_bias=use_bias, flatten=False, params=embedding.params) -> super().__init__(vocab_size, use_bias=use_bias, flatten=False, params=embedding.params)",
     ),
 }
 EQUIVALENT = {key: reason for reason, keys in REASONS.items() for key in keys}

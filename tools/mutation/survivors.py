@@ -18,6 +18,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         'torch/dropout.py Dropout.forward: if not self.training or self.p == 0.0 or (self.keep is None and X.device.type != "cpu"): -> if not self.training or self.p == 0.0 or (((self.keep is None))):',
     ),
     "in bfloat16 a norm may be as far off as NumPy with every step rounded, which is what this does": (
+        "jax/normalization.py LayerNorm.__call__: Z = X.astype(jnp.promote_types(X.dtype, jnp.float32)) -> Z = X.astype(jnp.promote_types(X.dtype, jnp.bfloat16))",
         "jax/normalization.py LayerNorm.__call__: Z = X.astype(jnp.promote_types(X.dtype, jnp.float32)) -> Z = X",
     ),
     "cells do not look at the attention weights that a prompt leaves behind in a search": (
@@ -39,6 +40,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "tensorflow/loss.py MaskedSoftmaxCELoss.__init__: super().__init__(**kwargs) -> super().__init__()",
     ),
     "in float16 a product may be as far off as NumPy with every step rounded, which is what this does": (
+        "jax/attention.py _scores: dtype = jnp.promote_types(queries.dtype, jnp.float32) -> dtype = jnp.promote_types(queries.dtype, jnp.float16)",
         "jax/attention.py _product: dtype = jnp.promote_types(A.dtype, jnp.float32) -> dtype = jnp.promote_types(A.dtype, jnp.float16)",
     ),
     "which mode a new layer is in, no cell asks; tests/native/test_jax.py::test_a_new_block_is_in_training_mode does": (
@@ -80,6 +82,12 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "NumPy's layers in eight bits lose less where attention multiplies in float32, and cells have no other kinds; tests/native/test_numpy_tools.py::test_a_layer_around_one_of_ours_is_obeyed_forward_and_backward holds these": (
         "numpy/projection.py Projection.__init__: if not self.alike or (step and len(self.rows) < len(layers[0].weight.value)): -> if ((step and len(self.rows) < len(layers[0].weight.value))):",
+    ),
+    "in float16 a turn may be as far off as NumPy with every step rounded, which is what this does": (
+        "mxnet/rotary.py RotaryEncoding.forward: heads = X if X.dtype == dtype else npx.cast(X, dtype=dtype) -> heads = X if X.dtype == dtype else (X)",
+    ),
+    "no drawn number is so near the edge of a token that float32 tells them apart from float64": (
+        'mxnet/decoding.py drawn: logits = logits if np.dtype(logits.dtype) == np.float64 else npx.cast(logits, dtype="float32") -> logits = logits if np.dtype(logits.dtype) == np.float32 else npx.cast(logits, dtype="float32")',
     ),
 }
 SURVIVORS = {key: reason for reason, keys in REASONS.items() for key in keys}
