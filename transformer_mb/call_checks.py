@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -108,6 +108,12 @@ def check_batch(config: TransformerConfig, batch: Any) -> Batch:
     check_same("target_in", target_in.shape, "target_out", target_out.shape)
     target_valid_lens = check_lengths("target_valid_lens", batch.target_valid_lens, *target_out.shape)
     return Batch(source, source_valid_lens, target_in, target_out, target_valid_lens)
+
+
+def check_parts(batches: Sequence[Any], masks: Sequence[Any]) -> None:
+    """Refuse a step of no batches, or with masks for another number of them; raises ShapeError."""
+    if not batches or len(masks) != len(batches):
+        raise ShapeError(f"A step must have batches, and dropout masks for each, got {len(batches)} and {len(masks)}.")
 
 
 def check_prompt(config: TransformerConfig, prompt: Any, valid_lens: Any) -> tuple[np.ndarray, np.ndarray]:

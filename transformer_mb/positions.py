@@ -53,7 +53,7 @@ def relative_buckets(max_len: int, buckets: int, max_distance: int, bidirectiona
         apart = -np.minimum(distances, 0)
     exact = buckets // 2
     rate, growing = np.float32(math.log(max_distance / exact)), np.float32(buckets - exact)
-    logarithms = np.log(np.maximum(apart, 1).astype(np.float32) / np.float32(exact))
+    logarithms = np.log(np.maximum(apart, exact).astype(np.float32) / np.float32(exact))
     far = np.minimum(exact + (logarithms / rate * growing).astype(np.int64), buckets - 1)
     table = later + np.where(apart < exact, apart, far)
     table.flags.writeable = False

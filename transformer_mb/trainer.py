@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .batch import Batch
-from .call_checks import check_batch
+from .call_checks import check_batch, check_parts
 from .config import TransformerConfig, check_choice, check_rate
 from .distributed import Alone, Processes, Share, divisor, share
-from .errors import ConfigError, ShapeError
+from .errors import ConfigError
 from .fields import check_field_types, refusing_unknown_fields
 from .machine.freed_memory import keep_freed_memory
 from .native_parameters import NativeParameters, by_name
@@ -170,8 +170,7 @@ class Trainer(ABC):
         """
         checked = [check_batch(self.model.config, batch) for batch in batches]
         masks = [None] * len(checked) if dropout_masks is None else dropout_masks
-        if not checked or len(masks) != len(checked):
-            raise ShapeError(f"A step must have batches, and dropout masks for each, got {len(checked)} and {len(masks)}.")
+        check_parts(checked, masks)
         processes, normalization = self.processes, self.options.normalization
         whole = divisor(checked, normalization)
         processes.expect()

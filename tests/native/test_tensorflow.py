@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 import weakref
+from functools import partial
 
 import keras
 import numpy as np
@@ -12,14 +13,26 @@ import tensorflow as tf
 
 from native.small import BATCH, CONFIG, LAST_KEPT, tokens_of_late_sums
 from transformer_mb.backends.tensorflow import (
+    AddNorm,
+    DecoderBlock,
+    DotProductAttention,
     EncoderBlock,
+    EncoderDecoder,
     LayerNorm,
     MaskedSoftmaxCELoss,
     MultiHeadAttention,
+    PositionalEncoding,
+    PositionWiseFFN,
     TensorFlowBackend,
+    TransformerDecoder,
+    TransformerEncoder,
     decoding,
 )
 from transformer_mb.backends.tensorflow.decoding import drawn
+from transformer_mb.backends.tensorflow.dense import Dense, TiedDense
+from transformer_mb.backends.tensorflow.dropout import Dropout
+from transformer_mb.backends.tensorflow.model import Pooler
+from transformer_mb.backends.tensorflow.rotary import RotaryEncoding
 from transformer_mb.batch import Batch
 from transformer_mb.decoding.inputs import DecodingInputs
 
@@ -90,9 +103,23 @@ def test_rms_norm_is_that_of_keras(eps):
     np.testing.assert_allclose(ours(X), theirs(X), rtol=1e-14, atol=1e-14)
 
 
-def test_a_loss_takes_what_every_keras_layer_takes():
-    loss = MaskedSoftmaxCELoss(label_smoothing=0.1, name="cost", dtype="float64")
-    assert (loss.name, loss.compute_dtype) == ("cost", "float64")
+ROTARY = partial(RotaryEncoding, base=100.0, layout="halves")
+BLOCK = (8, 8, 8, 8, [8], 8, 12, 2, 0.0)
+ENCODER, DECODER = partial(TransformerEncoder, 11, *BLOCK[:-2], 2, 1), partial(TransformerDecoder, 11, *BLOCK[:-2], 2, 1)
+TIED = partial(TiedDense, keras.layers.Embedding(11, 8), True, None)
+WHOLE = partial(EncoderDecoder, ENCODER(0.0), DECODER(0.0))
+MADE = [
+    *((MaskedSoftmaxCELoss, ()), (Dropout, (0.1,)), (LayerNorm, (8,)), (AddNorm, (8, 0.1)), (PositionWiseFFN, (8, 8, 8))),
+    *((ROTARY, (8, 16)), (PositionalEncoding, (8, 0.1)), (Dense, (8,)), (TIED, ())),
+    *((DotProductAttention, (0.1,)), (MultiHeadAttention, (8, 8, 8, 8, 2, 0.1)), (EncoderBlock, BLOCK), (Pooler, (8,))),
+    *((DecoderBlock, (*BLOCK, 0)), (ENCODER, (0.1,)), (DECODER, (0.1,)), (WHOLE, ())),
+]
+
+
+@pytest.mark.parametrize(("layer", "arguments"), MADE, ids=lambda one: getattr(getattr(one, "func", one), "__name__", ""))
+def test_a_layer_takes_what_every_keras_layer_takes(layer, arguments):
+    one = layer(*arguments, name="own", dtype="float64", trainable=False)
+    assert (one.name, one.variable_dtype, one.trainable) == ("own", "float64", False)
 
 
 def test_a_graph_keeps_no_attention_weights():

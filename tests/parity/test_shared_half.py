@@ -123,7 +123,7 @@ def test_rows_that_fill_up_a_share_do_not_count():
     tokens, lens = np.arange(12).reshape(3, 4), np.array([4, 2, 3])
     batch = Batch(tokens, lens, tokens, tokens, lens)
     for normalization, whole in (("tokens", 9), ("steps", 4)):
-        parts = [shares.share(batch, None, rank, 2, normalization, whole) for rank in range(2)]
+        parts = [shares.share(batch, None, rank, 2, normalization, whole, 1) for rank in range(2)]
         assert [part.batch.target_valid_lens.tolist() for part in parts] == [[4, 2], [3, 0]]
         assert [part.weight for part in parts] == ([6 / 9, 3 / 9] if normalization == "tokens" else [1.0, 1.0])
 

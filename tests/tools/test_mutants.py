@@ -8,13 +8,12 @@ import time
 import mutation.engine
 import pytest
 from mutation.engine import Engine
-from mutation.equivalent import EQUIVALENT
+from mutation.judged import EQUIVALENT, SURVIVORS
 from mutation.mutants import all_mutants, mutants_of, sample
 from mutation.planted import NO_MISTAKE, PLANTED, SEEDS, planted_mutant
-from mutation.report import LEFT_OUT, page, score_table
+from mutation.report import page, score_table
 from mutation.results import KILLED, SURVIVED, records
-from mutation.sources import FILES_LEFT_OUT, PARTS, ROOT, Source, folder
-from mutation.survivors import SURVIVORS
+from mutation.sources import FILES_LEFT_OUT, LEFT_OUT, PARTS, ROOT, Source, folder
 
 from transformer_mb.built_in import EVERY_DTYPE
 
@@ -92,7 +91,7 @@ def test_a_sample_has_every_file_and_operator(made):
     assert drawn == sample(mutants, 360, 0) != sample(mutants, 360, 1)
 
 
-@pytest.mark.parametrize("table", [EQUIVALENT, SURVIVORS], ids=["equivalent.py", "survivors.py"])
+@pytest.mark.parametrize("table", [EQUIVALENT, SURVIVORS], ids=["equivalent.toml", "survivors.toml"])
 def test_each_row_names_a_line_of_today_or_of_the_published_run(table, made):
     known = {mutant.key for mutants in made.values() for mutant in mutants}
     known |= {record.key for backend in RUN["backends"] for record in records(RUN, backend)}
@@ -115,7 +114,7 @@ def test_what_survived_is_judged(made):
     for backend in RUN["backends"]:
         now = {mutant.key for mutant in made[backend]}
         left = [record.key for record in records(RUN, backend) if record.fate == SURVIVED and record.key in now]
-        assert not set(left) - SURVIVORS.keys(), "give each a line in tools/mutation/survivors.py or equivalent.py"
+        assert not set(left) - SURVIVORS.keys(), "give each a line in tools/mutation/survivors.toml or equivalent.toml"
     assert not SURVIVORS.keys() & EQUIVALENT.keys()
 
 

@@ -7,18 +7,23 @@ import subprocess
 import sys
 
 import pytest
+from mutation.judged import SURVIVORS
 from mutation.mutants import all_mutants
-from mutation.sources import ROOT
-from mutation.survivors import SURVIVORS
+from mutation.sources import ROOT, folder, judge_of
 
 TEST = re.compile(r"(?:tests|transformer_mb/conformance)/[\w/]+\.py::\w+")
 HELD = {key: TEST.findall(reason) for key, reason in SURVIVORS.items() if "::" in reason}
 
 
+def path_of(file):
+    part, _, name = file.partition("/")
+    return folder(part) / name
+
+
 def stands(key):
     """Whether today's code holds the line: a sentence about another one is kept until the mistakes are made again."""
     (file, _), line = key.partition(":")[0].split(" ", 1), key.partition(": ")[2].partition(" -> ")[0]
-    path = ROOT / "backends" / file
+    path = path_of(file)
     return path.is_file() and line in re.sub(r"\s+", " ", path.read_text())
 
 
@@ -32,16 +37,16 @@ def test_each_sentence_names_whole_tests():
 @pytest.mark.long
 @pytest.mark.parametrize("key", [*filter(stands, HELD)])
 def test_the_test_that_a_sentence_names_fails(key, tmp_path):
-    backend = key.partition("/")[0]
-    mutant = next(one for one in all_mutants(backend) if one.key == key)
-    for folder in COPIED:
-        shutil.copytree(ROOT / folder, tmp_path / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    part = key.partition("/")[0]
+    mutant = next(one for one in all_mutants(part) if one.key == key)
+    for name in COPIED:
+        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    planted = tmp_path / "backends" / mutant.file
+    planted = tmp_path / path_of(mutant.file).relative_to(ROOT)
     assert planted.read_text() != mutant.text
     planted.write_text(mutant.text)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--backend", backend, *HELD[key]],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--backend", judge_of(part), *HELD[key]],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from .sources import KEYWORDS_LEFT_OUT, Source, asks_where_it_runs, called
+from .sources import KEYWORDS_LEFT_OUT, Source, asks_where_it_runs, called, keyword_name
 
 Node = ast.AST
 Text = str
@@ -171,7 +171,7 @@ def dropped_keyword(source: Source, node: Node, parent: Node) -> Iterator[Edit]:
     """A keyword argument left to its default."""
     if isinstance(node, ast.Call) and called(node) not in ("partial",):
         for keyword in node.keywords:
-            if keyword.arg in KEYWORDS_LEFT_OUT:
+            if keyword_name(keyword) in KEYWORDS_LEFT_OUT:
                 continue
             start, end = source.start(keyword), source.end(keyword)
             after = re.match(r"\s*,\s*", source.text[end:])

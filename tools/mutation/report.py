@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .equivalent import EQUIVALENT
+from .judged import EQUIVALENT, SURVIVORS
 from .results import EQUAL, SURVIVED, Record, records, score
-from .sources import ATTRIBUTES_LEFT_OUT, CONDITIONS_LEFT_OUT, FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, NAMES_LEFT_OUT, SHARED
-from .survivors import SURVIVORS
+from .sources import LEFT_OUT, SHARED
 
-LEFT_OUT = (FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, ATTRIBUTES_LEFT_OUT, NAMES_LEFT_OUT, CONDITIONS_LEFT_OUT)
 HEAD = ("backend", "mistakes", "raised", "killed", "survived", "equivalent", "killed by numbers", "mutation score")
 INTRODUCTION = """# Mistakes that the matrix must see
 
@@ -79,11 +77,9 @@ def page(run: dict[str, Any]) -> str:
     """docs/MUTANTS.md."""
     chosen = f"a sample of {run['number']} or more for each backend" if run["number"] else "all of them"
     seeds, files = ", ".join(map(str, run["seeds"])), by_file(run)
-    bypassed = not any(str(file).startswith("shortcuts/") for file, *_ in files)
     parts = [
         INTRODUCTION,
         f"Measured: {chosen}, drawn by seed {run['mutants_seed']}; the matrix's cells of seed {seeds}.\n",
-        *(["This run made no mistake in `shortcuts/`, where backends go past their layers; runs since then do.\n"] * bypassed),
         score_table(run),
         *([SHARED_FILES] if SHARED in run["backends"] else []),
         "By file, killed of killed and survived:\n",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from scipy.stats import binomtest
 
 from .engine import Verdict
-from .equivalent import EQUIVALENT
+from .judged import EQUIVALENT
 from .mutants import Mutant
 from .sources import judge_of
 
@@ -46,7 +46,7 @@ class Record:
     def fate(self) -> str:
         """``raised`` where no number was needed to notice it: the backend raised, hung, or could not be imported.
 
-        What a cell kills is a mistake, also where equivalent.py says that it is none.
+        What a cell kills is a mistake, also where equivalent.toml says that it is none.
         """
         if self.status == "no change" or (self.key in EQUIVALENT and self.status != KILLED):
             return EQUAL

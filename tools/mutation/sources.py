@@ -37,6 +37,10 @@ FILES_LEFT_OUT = {
     "torch/shortcuts/recorded_steps.py": "of a GPU; tests/native/test_torch_recorded_steps.py and test_torch_on_gpu.py hold it",
     "shared/decoding/ensemble.py": "of several models: no cell has any; transformer_mb/conformance/test_rows_apart.py holds it",
     "shared/decoding/inputs.py": "refuses what a caller gives wrongly; transformer_mb/conformance/test_bad_*.py hold it",
+    "shared/decoding/prompts.py": "rows set apart, as in no cell; transformer_mb/conformance/test_prompts.py holds it",
+    "shared/decoding/generation_config.py": "given to transformers' searches; tests/porting/test_generation.py holds it",
+    "shared/decoding/generate.py": "transformers' searches, as in no cell; tests/porting/test_decoders_generation.py holds it",
+    "shared/decoding/score_rules.py": "transformers' rules, as in no cell; tests/porting/test_decoders_generation.py holds it",
     "shared/training/schedules.py": "no cell has a schedule; tests/core/test_training_loop.py holds it",
     "shared/checkpoint/averaging.py": "no cell averages; tests/core/test_best_models.py holds it",
 }
@@ -44,10 +48,14 @@ UNASKED = ("training/schedules.py", "checkpoint/averaging.py")  # what all share
 FUNCTIONS_LEFT_OUT = {
     "extra_repr": "is shown, not computed with; transformer_mb/conformance/test_printed_values.py holds it",
     "__repr__": "is shown, not computed with; transformer_mb/conformance/test_printed_values.py holds it",
+    "__post_init__": "refuses options; tests/core/test_training_steps.py holds it",
+    "keep_freed_memory": "how soon the machine gives memory again, not what is computed",
+    "expect": "of several processes; tests/distributed/test_*.py hold it",
     "version": "is shown, not computed with",
     "devices": "of other devices than the tests have; `make parity` on a GPU holds it",
     "find_device": "of other devices than the tests have; `make parity` on a GPU holds it",
     "device_name": "is shown, not computed with",
+    "_remember": "what Keras' export asks for; tests/native/test_tensorflow_tools.py holds it",
     "get_config": "saving by Keras itself; tests/native/test_tensorflow_files.py holds it",
     "leave_room": "when JAX forgets programs; tests/native/test_jax.py holds it",
     "keep_programs": "what later processes load; tests/native/test_jax_compilation_cache.py holds it",
@@ -63,14 +71,33 @@ ATTRIBUTES_LEFT_OUT = {
     "supports_masking": "Keras' own masks; tests/native/test_tensorflow.py holds them",
     "_allow_non_tensor_positional_args": "Keras' own calls with lists of numbers; tests/native/test_tensorflow.py holds them",
 }
+# What a contract declares with its type.
+DECLARED_LEFT_OUT = {
+    "compiles": "what a trainer offers; transformer_mb/conformance/test_trainer.py holds it",
+    "always_compiles": "what a report says of a trainer; tests/core/test_training_reports.py holds it",
+    "few_shapes": "how a program batches; tests/core/test_batch_tokens.py holds it",
+    "imitates_int8": "what the command line says of a speed; tests/core/test_slower_precision.py holds it",
+}
+CONSTANTS_LEFT_OUT = {
+    "__all__": "names; tests/meta/test_contract.py holds them",
+    "COLDEST": "a limit of a check; transformer_mb/conformance/test_sampling.py holds it",
+    "SMALLEST_SHARE": "a limit of a check; transformer_mb/conformance/test_sampling.py holds it",
+    "LARGEST_BEAM": "a limit of a check; tests/cli/test_given_files.py holds it",
+    "LARGEST_LENGTH_PENALTY": "a limit of a check; tests/cli/test_translate_lines.py holds it",
+    "LARGEST_COVERAGE_PENALTY": "a limit of a check; tests/cli/test_search_commands.py holds it",
+}
 # By what they are called: arguments, defaults, and the names that an ``or`` gives a default.
 NAMES_LEFT_OUT = {
     "rngs": "JAX' own random numbers; tests/native/test_jax.py and transformer_mb/conformance/test_dropout.py hold them",
+    "top_p": "its default alone; transformer_mb/conformance/test_sampling.py holds it",
     "param_dtype": "its default alone: the dtype of a JAX layer where nobody says one; tests/native/test_jax.py holds it",
 }
 # Names, attributes and keys by which a condition asks what is answered alike wherever cells run.
 CONDITIONS_LEFT_OUT = {
     "device": "which branch is taken on another device; `make parity` on a GPU and tests/native/test_torch_on_gpu.py hold it",
+    "devices": "which branch is taken on several devices; tests/distributed/test_*.py hold it",
+    "models": "whether several models decode as one, as in no cell; transformer_mb/conformance/test_rows_apart.py holds it",
+    "sessions": "whether several models decode as one; transformer_mb/conformance/test_rows_apart.py holds it",
     "device_type": "which branch is taken on another device; `make parity` on a GPU holds it",
     "forward": REPLACED,
     "call": REPLACED,
@@ -78,12 +105,18 @@ CONDITIONS_LEFT_OUT = {
     "_forward_pre_hooks": WATCHED,
     "_forward_post_hooks": WATCHED,
     "__setattr__": "whether a layer's class is the user's own, as none in a cell; tests/native/test_torch.py holds it",
+    "executing_eagerly": "whether a graph is made, as in no cell here; tests/native/test_tensorflow.py holds it",
     "traced": "whether a framework's tool traces a call, as none in a cell; tests/native/test_torch_short_ways.py holds it",
     "processes": "which branch is taken in several processes, which no cell has; tests/distributed/test_*.py hold it",
     "is_cuda": "which branch is taken on another device; `make parity` on a GPU and tests/native/test_torch_on_gpu.py hold it",
 }
-# Keyword arguments that change where or how fast something is computed.
-KEYWORDS_LEFT_OUT = ("device", "fused", "strict", "copy", "ctx", "place", "name", "rngs")
+LEFT_OUT = (
+    *(FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, ATTRIBUTES_LEFT_OUT, DECLARED_LEFT_OUT, CONSTANTS_LEFT_OUT, NAMES_LEFT_OUT),
+    CONDITIONS_LEFT_OUT,
+)
+# Keyword arguments that change where or how fast something is computed; ``kwargs`` are Keras' own, which
+# tests/native/test_tensorflow.py holds.
+KEYWORDS_LEFT_OUT = ("device", "fused", "strict", "copy", "ctx", "place", "name", "rngs", "kwargs")
 # Calls that only refuse; what they are given matters to no cell, since cells make no errors.
 CHECKS = re.compile(r"_?(check|refuse)_\w+|features|floats|known_sizes|lengths|token_ids|attention_mask|refuse\w*")
 
@@ -212,14 +245,19 @@ def _header(statement: ast.stmt) -> range:
 
 
 def _left_alone(node: ast.AST) -> bool:
-    if isinstance(node, ast.Import | ast.ImportFrom | ast.Raise | ast.Assert | ast.JoinedStr | ast.AnnAssign | ast.Global):
-        # Of what is declared with its type only the value is an expression of ours.
-        return not isinstance(node, ast.AnnAssign) or node.value is None
+    if isinstance(node, ast.Import | ast.ImportFrom | ast.Raise | ast.Assert | ast.JoinedStr | ast.Global):
+        return True
+    # Of what is declared with its type only the value is an expression of ours.
+    if isinstance(node, ast.AnnAssign) and node.value is None:
+        return True
     if isinstance(node, ast.FunctionDef) and (node.name in FUNCTIONS_LEFT_OUT or CHECKS.fullmatch(node.name)):
         return True
-    if isinstance(node, ast.Assign):
-        target = node.targets[0]
-        if getattr(target, "id", "") == "__all__" or getattr(target, "attr", "") in ATTRIBUTES_LEFT_OUT:
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        target, names = (
+            (node.targets[0], CONSTANTS_LEFT_OUT) if isinstance(node, ast.Assign) else (node.target, DECLARED_LEFT_OUT)
+        )
+        name = getattr(getattr(target, "elts", [target])[0], "id", "")
+        if name in names or getattr(target, "attr", "") in ATTRIBUTES_LEFT_OUT:
             return True
     if isinstance(node, ast.BoolOp) and getattr(node.values[0], "id", "") in NAMES_LEFT_OUT:
         return True
@@ -227,9 +265,14 @@ def _left_alone(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant) or _left_alone(node.value)  # a docstring, or a check
-    if isinstance(node, ast.keyword) and node.arg in KEYWORDS_LEFT_OUT:
+    if isinstance(node, ast.keyword) and keyword_name(node) in KEYWORDS_LEFT_OUT:
         return True
     return CHECKS.fullmatch(called(node)) is not None or called(node) in FUNCTIONS_LEFT_OUT
+
+
+def keyword_name(keyword: ast.keyword) -> str:
+    """The name of an argument, or of the many that two stars hand on."""
+    return keyword.arg or getattr(keyword.value, "id", "")
 
 
 def asks_where_it_runs(condition: ast.AST) -> bool:

@@ -115,6 +115,11 @@ def test_odd_width_has_no_sinusoids(backend):
         backend.layer("PositionalEncoding", 5, 0.0)
 
 
+def test_odd_width_cannot_be_turned_in_pairs(backend):
+    with pytest.raises(ConfigError, match="The width of a head must be even for rotary positions, got 5"):
+        backend.layer("MultiHeadAttention", 10, 10, 10, 10, 2, 0.0, position="rotary")
+
+
 def test_weights_that_do_not_fit_are_all_listed(backend, model):
     weights = backend.get_weights(model)
     del weights["encoder.blks.block0.attention.W_q.weight"]

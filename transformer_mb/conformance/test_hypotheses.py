@@ -37,6 +37,12 @@ def test_hypotheses_differ_and_come_in_order(found):
         assert [one.score for one in row] == sorted((one.score for one in row), reverse=True)
 
 
+def test_who_does_not_say_gets_a_beam_of_four(model, backend):
+    """And each search of a beam says so of itself."""
+    assert [len(row) for row in backend.hypotheses(model, SOURCE, LENS, STEPS)] == [4] * len(SOURCE)
+    assert backend.beam(model, SOURCE, LENS, STEPS) == backend.beam(model, SOURCE, LENS, STEPS, beam=4)
+
+
 def test_no_more_hypotheses_than_the_beam_holds(model, backend):
     with pytest.raises(ConfigError, match="must be from 1 to the beam's 2, got 3"):
         backend.hypotheses(model, SOURCE, LENS, STEPS, beam=2, n_best=3)

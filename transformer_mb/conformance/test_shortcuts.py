@@ -102,6 +102,14 @@ def test_steps_give_what_the_layers_give(backend, kind, beam, larger, sizes):
         agrees(model.config, got, logits[:, 0])
 
 
+def test_a_source_may_be_longer_than_the_model_is_wide(backend):
+    """All rows end before the source's last step, which is hidden from each."""
+    model, lens = made(backend, {"num_hiddens": 4}), np.full(3, 5)
+    state = [backend.encode(model, SOURCE, lens), lens, [None, None]]
+    ((got, read),) = stepped(backend, model, SOURCE, lens, 1, np.array([[7, 9, 4]]), np.arange(3))
+    agrees(model.config, got, backend.apply(model.decoder, read, state)[0][:, 0])
+
+
 @pytest.mark.parametrize("kind", PROMPTED)
 def test_steps_after_prompts_give_what_the_layers_give(backend, kind):
     model, prompts, lens = made(backend, ALONE | PROMPTED[kind]), np.array([[4, 5, 6, 7], [8, 9, 4, 4]]), np.array([4, 2])

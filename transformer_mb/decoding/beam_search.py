@@ -37,7 +37,7 @@ def beam_search(
     length_penalty: float,
     first_tokens: np.ndarray,
     eos_id: int,
-    n_best: int = 1,
+    n_best: int,
     forced: np.ndarray | None = None,
 ) -> list[list[ScoredIds]]:
     """The ``n_best`` best hypotheses found for each source, the best first; fewer where there are no more.

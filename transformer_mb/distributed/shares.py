@@ -31,7 +31,7 @@ class Share(NamedTuple):
 
 
 def share(
-    batch: Batch, dropout_masks: Masks | None, rank: int, size: int, normalization: str, whole: int, devices: int = 1
+    batch: Batch, dropout_masks: Masks | None, rank: int, size: int, normalization: str, whole: int, devices: int
 ) -> Share:
     """The rows [rank * B / size, (rank + 1) * B / size) of a batch whose width all processes keep.
 

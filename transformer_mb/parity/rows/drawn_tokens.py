@@ -74,10 +74,11 @@ EIGHTHS, SHOWN = 8, 3
 NEARLY_GREEDY = 0.02
 # Logits of a step may be off by this many times what NumPy's are in the dtype, or this many units in the last place.
 TIMES, UNITS = 4.0, 16.0
+NEXT = 1e-10  # the difference of two logits that float32 cannot tell apart
 
 
 class DrawnTokens(OneAnswer):
-    """Near-ties are counted and listed, not failed."""
+    """Near-ties are counted and listed, not failed. In float64 tokens stand in pairs that float32 would take for ties."""
 
     row = ROW
 
@@ -120,7 +121,10 @@ class DrawnTokens(OneAnswer):
             decoder_num_layers=1,
         )
         spec = {"config": self.config.to_dict(), "even": even.to_dict(), "samplings": self.samplings, "max_steps": STEPS}
-        arrays = rounded_arrays(named("weights", model_weights(self.config, self.seed)), self.dtype)
+        weights = model_weights(self.config, self.seed)
+        if self.dtype == "float64" and not self.config.tie_output:
+            _in_pairs(weights, self.config.eos_id + 1)
+        arrays = rounded_arrays(named("weights", weights), self.dtype)
         arrays["source"] = random.integers(0, self.config.source_vocab_size or 0, (ROWS, SOURCE))
         arrays["source_valid_lens"] = lengths("some", random, ROWS, SOURCE)
         return Request("draw", self.dtype, {**spec, "seeds": [self.seed, self.seed + 1]}, arrays)
@@ -173,6 +177,15 @@ class DrawnTokens(OneAnswer):
             off += TIMES * float(np.abs(reference.baseline(request)["logits"] - logits).max())
         logits[..., list(config.suppress_ids)] = -np.inf
         return logits, off
+
+
+def _in_pairs(weights: dict[str, np.ndarray], first: int) -> None:
+    """Give tokens from ``first`` on the logits of their neighbors, but for a difference: the higher id is the likelier."""
+    weight, bias = weights["decoder.dense.weight"], weights.get("decoder.dense.bias")
+    for odd in range(first + 1, len(weight), 2):
+        weight[odd] = weight[odd - 1]
+        if bias is not None:
+            bias[odd] = bias[odd - 1] + NEXT
 
 
 def _counts(numbers: np.ndarray) -> Iterator[Count]:

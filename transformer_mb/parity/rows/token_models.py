@@ -203,8 +203,9 @@ def _are_clear(
 
 
 def _prefixes(config: TransformerConfig, rows: int, random: np.random.Generator) -> np.ndarray:
-    """[rows, LONGEST_PREFIX]: ids, -1 after a prefix's end; every fourth row has none."""
-    prefixes = random.integers(config.eos_id + 1, config.target_vocab_size or 0, (rows, LONGEST_PREFIX))
+    """[rows, LONGEST_PREFIX]: ids, also 0, and -1 after a prefix's end; every fourth row has none."""
+    ids = [0, *range(config.eos_id + 1, config.target_vocab_size or 0)]
+    prefixes = random.choice(ids, (rows, LONGEST_PREFIX))
     lengths = random.integers(0, LONGEST_PREFIX + 1, rows)
     return np.where(np.arange(LONGEST_PREFIX) < lengths[:, None], prefixes, -1)
 

@@ -43,7 +43,7 @@ WIDE = TransformerConfig(
     decoder_attention_bias=True,
     tie_output=True,
 )
-LONG = 20
+LONG, CUT = 20, 3
 FURTHER = TransformerConfig(
     **{**SMALL, "encoder_num_heads": 1},
     norm_position="pre",
@@ -205,12 +205,13 @@ def special_searches(beam: int | None) -> dict[str, Search]:
     """Forced prefixes; greedily the book's decoding; where hypotheses are compared, penalties.
 
     A length penalty makes the longest win, of a model that has no shortcut for few tokens; a sharp attention leaves words
-    nothing to the penalty on coverage.
+    nothing to the penalty on coverage; cut short, hypotheses tie with one another.
     """
     searches = {"forced prefixes": Search(TIED, beam, prefixed=True)}
     if beam is None:
         searches["the book's decoding"] = Search(CASES["d2l"].replace(compat_decode="d2l"), beam, rows=3)
     else:
+        searches["ties, cut"] = Search(TIED, beam, ties=True, max_steps=CUT)
         searches["coverage penalty"] = Search(CASES["d2l"], beam, coverage_penalty=0.6)
         relative = CASES["d2l"].replace(position="relative")
         searches["one row, relative positions, long ones win"] = Search(relative, beam, length_penalty=2.0, rows=1)

@@ -1,7 +1,8 @@
 """The rows of optimizers: single steps from given gradients and moments, and a few steps of training.
 
-A recipe is drawn by the seed, on a drawn model; in float64 one trains beside a frozen table; in every dtype SGD takes steps on
-accumulated batches. In formats of two bytes only these are compared with the reference: the change of the weights.
+A recipe is drawn by the seed, on a drawn model; in float64 one trains beside a frozen table, and one meets a batch of no
+token; in every dtype SGD takes steps on accumulated batches. In formats of two bytes only these are compared with the
+reference: the change of the weights.
 """
 
 from __future__ import annotations
@@ -103,14 +104,17 @@ def _options(row: Row, eps: float) -> dict[str, Any]:
 
 
 def training_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """The seed's recipe on the first of its models that has a decoder, and of whose target a token counts; a frozen table."""
+    """The seed's recipe on the first of its models that has a decoder, and of whose target a token counts; the two others."""
     rows = rows_of("train", dtype)
     case = next(case for case in drawn_models(seed) if case.config.has_decoder and (case.rows, case.target_lens) != NOTHING)
     (row,) = RECIPES.share(seed, 1)
     name = f"drawn recipe: {RECIPES.words(row)}"
     drawn = rows and dtype == "float64"  # in less, Adam would make steps of the rounding noise of its gradients
     one = Comparison(name, dtype, rows, partial(_request, case, row, dtype, seed))
-    return [one, FrozenComparison(FROZEN_TABLE.name, dtype, rows, partial(_frozen, dtype, seed))] if drawn else []
+    if not drawn:
+        return []
+    frozen = FrozenComparison(FROZEN_TABLE.name, dtype, rows, partial(_frozen, dtype, seed))
+    return [one, frozen, Comparison(TOKENLESS.name, dtype, rows, partial(_tokenless, dtype, seed))]
 
 
 def _request(case: ModelCase, row: Row, dtype: str, seed: int) -> Request:
@@ -156,6 +160,19 @@ def batches_in_turn(case: ModelCase, random: np.random.Generator, count: int, wi
     narrow = replace(case, source_steps=(case.source_steps + 1) // 2, target_steps=(case.target_steps + 1) // 2)
     drawn = [drawn_batch((case, narrow)[number % widths], random) for number in range(count)]
     return {f"batches.{number}.{name}": value for number, batch in enumerate(drawn) for name, value in batch.items()}
+
+
+TOKENLESS = ModelCase("adamw, a batch of no token", FROZEN_TABLE.config)
+
+
+def _tokenless(dtype: str, seed: int) -> Request:
+    """The mean over the tokens of the second step is one over none: weights decay, and moments move on."""
+    arrays = rounded_arrays(named("weights", model_weights(TOKENLESS.config, seed)), dtype)
+    arrays |= batches_in_turn(TOKENLESS, stream(seed, "parity", TOKENLESS.name), STEPS, widths=1)
+    arrays["batches.1.target_valid_lens"] = np.zeros_like(arrays["batches.1.target_valid_lens"])
+    options = {**FROZEN_OPTIONS, "normalization": "tokens"}
+    spec = {"config": TOKENLESS.config.to_dict(), "options": options, "step_count": 0, "steps": STEPS, "seed": seed}
+    return Request("train", dtype, {**spec, "accumulate": 1, "set_before": []}, arrays)
 
 
 # An activation whose slope does not jump: see layer_cases.SMOOTH. Of one block a side: parts of a step are compiled, and anew
