@@ -15,7 +15,7 @@ from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.rows import hand_over
 from transformer_mb.parity.rows.hand_over import HandOverRun, HandOverStart
-from transformer_mb.parity.rows.training import Recording, make_job
+from transformer_mb.parity.rows.training import HANDED_OVER_AT, Recording, make_job
 from transformer_mb.parity.verdict.answers import Unusable, check_answer, judged
 from transformer_mb.parity.verdict.limits import Baseline, Errors, gradient_errors, judge, worst, worst_errors
 
@@ -100,6 +100,18 @@ def test_wrong_numbers_in_the_answers_of_a_hand_over_are_caught(dtype, handed_ov
     numbers, arrays = zip(*(control.control.split(" (")[0].split(" in ") for control in controls), strict=True)
     assert set(numbers) == set(WRONG_NUMBERS)
     assert {"loss", "gradient", "weights", "slots.m", "slots.v", "losses"} == set(arrays)
+
+
+def test_who_stayed_may_fork_once_but_not_twice(monkeypatch):
+    """Handed over without a mistake; what is said of the one that stayed leaves the band after one state, then after both."""
+    monkeypatch.setattr(hand_over, "CONTINUED", 2)
+    start = HandOverStart(Recording(make_job(None, 0)), "float32")
+    start.run("stays", reference.baseline)
+    run = HandOverRun(start, ["stays", "continues"])
+    for stop, passes in ((HANDED_OVER_AT, True), (hand_over.EARLIER, False)):
+        start.losses["stays"][stop] = start.losses["stays"][stop] * np.array([1.0, 1.0 + 1e-4])
+        (result,) = [one for one in run.run("continues", reference.baseline) if one.row == hand_over.CONTINUES]
+        assert (result.status == "passed") == passes and "from step 20 1.0e-04 at step 1" in result.reason
 
 
 def test_a_training_that_is_not_finite_leaves_nothing_to_continue_from(handed_over_early):

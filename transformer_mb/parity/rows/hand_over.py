@@ -20,19 +20,23 @@ from ..verdict.answers import Unusable, check_answer
 from ..verdict.bands import Band, divergence
 from ..verdict.comparison import Comparison
 from ..verdict.limits import Verdict
-from .training import CONTINUED, HANDED_OVER_AT, Recording, step_request
+from .training import CONTINUED, HANDED_OVER_AT, SAMPLED_EVERY, Recording, step_request
 
 FIRST, CONTINUES = "hand-over, first step", "hand-over, continued"
+EARLIER = HANDED_OVER_AT - SAMPLED_EVERY
 
 
 @dataclass(eq=False)
 class HandOverStart:
-    """Trains in one backend and stays there; its state on the way is what the others continue from."""
+    """Trains in one backend and stays there; its states on the way are what the others continue from.
+
+    ``losses`` and ``states`` by backend and by step.
+    """
 
     recording: Recording
     dtype: str
-    losses: dict[str, np.ndarray] = field(default_factory=dict)
-    states: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    losses: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
+    states: dict[str, dict[int, dict[str, np.ndarray]]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     after = False
 
@@ -41,27 +45,29 @@ class HandOverStart:
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         job = self.recording.job
-        steps = HANDED_OVER_AT + CONTINUED
+        steps, stops = HANDED_OVER_AT + CONTINUED, [EARLIER, HANDED_OVER_AT]
         try:
-            got = ask(job.run(self.dtype, 0, steps, rounded_arrays(job.start, self.dtype), [HANDED_OVER_AT]))
-            expected = named(f"state {HANDED_OVER_AT}", self.recording.state(HANDED_OVER_AT))
-            check_answer(got, {"losses": np.empty(steps), **expected}, self.dtype)
+            got = ask(job.run(self.dtype, 0, steps, rounded_arrays(job.start, self.dtype), stops))
+            expected = {"losses": np.empty(steps)}
+            for stop in stops:
+                expected |= named(f"state {stop}", self.recording.state(stop))
+            check_answer(got, expected, self.dtype)
         except (Unusable, WorkerError) as error:
             self.refused[backend] = str(error)
             return []
-        self.losses[backend] = got["losses"][HANDED_OVER_AT:]
-        self.states[backend] = through_checkpoint(self.recording, under(f"state {HANDED_OVER_AT}", got))
+        self.losses[backend] = {stop: got["losses"][stop : stop + CONTINUED] for stop in stops}
+        self.states[backend] = {stop: through_checkpoint(self.recording, stop, under(f"state {stop}", got)) for stop in stops}
         return []
 
 
-def through_checkpoint(recording: Recording, state: Arrays) -> dict[str, np.ndarray]:
+def through_checkpoint(recording: Recording, step: int, state: Arrays) -> dict[str, np.ndarray]:
     """Save a state as a canonical checkpoint and read it again: all of it must be left."""
-    optimizer = {"step": np.asarray(HANDED_OVER_AT, np.int64), **under("slots", state)}
+    optimizer = {"step": np.asarray(step, np.int64), **under("slots", state)}
     checkpoint = Checkpoint(
         config=recording.job.config,
         weights=under("weights", state),
         optimizer=optimizer,
-        trainer={"step": HANDED_OVER_AT},
+        trainer={"step": step},
     )
     with tempfile.TemporaryDirectory() as folder:
         write_checkpoint(Path(folder) / "checkpoint", checkpoint)
@@ -71,14 +77,19 @@ def through_checkpoint(recording: Recording, state: Arrays) -> dict[str, np.ndar
 
 
 class HandOverRun:
-    """Continues what another backend began; every other one in turn."""
+    """Continues what another backend began; every other one in turn.
+
+    In float32 training forks by rounding (see ``FLOAT32_RUNS``), and the one that stayed may take a branch that no perturbed
+    run takes. Where the one that continues does as the reference does from that state, the two are judged again from an
+    earlier state: what a checkpoint leaves out is missing there too.
+    """
 
     after = True
 
     def __init__(self, start: HandOverStart, backends: list[str]):
         self.start, self.backends = start, backends
         self.recording, self.dtype = start.recording, start.dtype
-        self.begun: dict[str, tuple[Comparison, Band]] = {}
+        self.begun: dict[tuple[str, int], tuple[Comparison, Band]] = {}
         self.lock = threading.Lock()
 
     def cells(self, backend: str) -> list[Cell]:
@@ -100,27 +111,39 @@ class HandOverRun:
 
     def _first_step(self, origin: str, backend: str, ask: Ask) -> Result:
         """Return, of the comparisons of one step, the one that takes most of its limit."""
-        steps = self._from(origin)[0].run(backend, ask)
+        steps = self._from(origin, HANDED_OVER_AT)[0].run(backend, ask)
         last = sorted(steps, key=lambda step: (step.status == FAILED, (step.error or 0.0) / (step.limit or 1.0)))[-1]
         return replace(last, row=FIRST, reason=f"{last.row.removeprefix('stepwise ')}: {last.reason}")
 
     def _continued(self, origin: str, backend: str, ask: Ask) -> Verdict:
-        got, stayed = ask(self._request(self.start.states[origin])), self.start.losses[origin]
+        verdict, as_the_reference = self._beside(origin, HANDED_OVER_AT, ask)
+        if verdict.passed or self.dtype != "float32" or not as_the_reference:
+            return verdict
+        again, _ = self._beside(origin, EARLIER, ask)
+        return replace(again, reason=f"{again.reason}, from step {EARLIER}; from step {HANDED_OVER_AT} {verdict.reason}")
+
+    def _beside(self, origin: str, step: int, ask: Ask) -> tuple[Verdict, bool]:
+        """Judge what continues from a step by what stayed; tell whether it does as the reference does from there."""
+        got, stayed = ask(self._request(step, self.start.states[origin][step])), self.start.losses[origin][step]
         check_answer(got, {"losses": stayed}, self.dtype)
-        return self._from(origin)[1].around(divergence(got["losses"], stayed)).judge()
+        band = self._from(origin, step)[1]
+        verdict = band.around(divergence(got["losses"], stayed)).judge()
+        if verdict.passed:
+            return verdict, True
+        return verdict, band.around(divergence(got["losses"], band.expected["losses"])).judge().passed
 
-    def _request(self, state: Arrays) -> Request:
-        return self.recording.job.run(self.dtype, HANDED_OVER_AT, CONTINUED, state)
+    def _request(self, step: int, state: Arrays) -> Request:
+        return self.recording.job.run(self.dtype, step, CONTINUED, state)
 
-    def _from(self, origin: str) -> tuple[Comparison, Band]:
-        """Return what all that continue from one backend have in common: the first step, and the band around what follows."""
+    def _from(self, origin: str, step: int) -> tuple[Comparison, Band]:
+        """Return what all that continue from one state have in common: the first step, and the band around what follows."""
         with self.lock:
-            if origin not in self.begun:
-                state = self.start.states[origin]
-                request = partial(step_request, self.recording, self.dtype, HANDED_OVER_AT, state)
+            if (origin, step) not in self.begun:
+                state = self.start.states[origin][step]
+                request = partial(step_request, self.recording, self.dtype, step, state)
                 first = Comparison(f"from {origin}", self.dtype, LADDER[FIRST].made_of, request)
-                self.begun[origin] = (first, Band(self.dtype, state, self._request))
-            return self.begun[origin]
+                self.begun[origin, step] = (first, Band(self.dtype, state, partial(self._request, step)))
+            return self.begun[origin, step]
 
 
 def hand_over_experiments(recording: Recording, dtype: str, backends: list[str]) -> list[HandOverStart | HandOverRun]:
