@@ -77,9 +77,11 @@ def page(run: dict[str, Any]) -> str:
     """docs/MUTANTS.md."""
     chosen = f"a sample of {run['number']} or more for each backend" if run["number"] else "all of them"
     seeds, files = ", ".join(map(str, run["seeds"])), by_file(run)
+    bypassed = not any(str(file).startswith("shortcuts/") for file, *_ in files)
     parts = [
         INTRODUCTION,
         f"Measured: {chosen}, drawn by seed {run['mutants_seed']}; the matrix's cells of seed {seeds}.\n",
+        *(["This run made no mistake in `shortcuts/`, where backends go past their layers; runs since then do.\n"] * bypassed),
         score_table(run),
         *([SHARED_FILES] if SHARED in run["backends"] else []),
         "By file, killed of killed and survived:\n",
