@@ -64,7 +64,7 @@ def test_every_pair_comes_once_in_each_epoch_and_the_order_follows_from_seed_and
 @pytest.mark.parametrize("size", [2, 3])
 def test_several_processes_share_the_rows_of_each_batch(size):
     for batch in Batches(PAIRS, batch_tokens=40, shuffle=False).epoch(0):
-        shares = [share(batch, None, rank, size, "tokens", batch.num_tokens).batch for rank in range(size)]
+        shares = [share(batch, None, rank, size, "tokens", batch.num_tokens, 1).batch for rank in range(size)]
         assert {one.source.shape for one in shares} == {(-(-len(batch.source) // size), batch.source.shape[1])}
         assert sum(one.num_tokens for one in shares) == batch.num_tokens
         rows = [row for one in shares for row, length in zip(one.target_out, one.target_valid_lens, strict=True) if length]

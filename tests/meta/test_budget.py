@@ -62,7 +62,7 @@ ROOMS = {
     "tests/reports": (598, 5),
     "tests/site": (746, 9),
     "tests/tools": (508, 5),
-    "tools": (2_736, 21),
+    "tools": (2_738, 21),
     "benchmarks": (3_655, 44),
     "examples": (947, 11),
     "docs": (778, 11),
