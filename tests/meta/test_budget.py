@@ -61,7 +61,7 @@ ROOMS = {
     "tests/reference": (698, 5),
     "tests/reports": (598, 5),
     "tests/site": (746, 9),
-    "tests/tools": (508, 5),
+    "tests/tools": (496, 5),
     "tools": (2_738, 21),
     "benchmarks": (3_655, 44),
     "examples": (947, 11),

@@ -13,20 +13,6 @@ from mutation.sources import ROOT, folder, judge_of
 
 TEST = re.compile(r"(?:tests|transformer_mb/conformance)/[\w/]+\.py::\w+")
 HELD = {key: TEST.findall(reason) for key, reason in SURVIVORS.items() if "::" in reason}
-
-
-def path_of(file):
-    part, _, name = file.partition("/")
-    return folder(part) / name
-
-
-def stands(key):
-    """Whether today's code holds the line: a sentence about another one is kept until the mistakes are made again."""
-    (file, _), line = key.partition(":")[0].split(" ", 1), key.partition(": ")[2].partition(" -> ")[0]
-    path = path_of(file)
-    return path.is_file() and line in re.sub(r"\s+", " ", path.read_text())
-
-
 COPIED = ("backends", "transformer_mb", "tests", "examples", "docs", "benchmarks")
 
 
@@ -35,14 +21,16 @@ def test_each_sentence_names_whole_tests():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("key", [*filter(stands, HELD)])
+@pytest.mark.parametrize("key", HELD)
 def test_the_test_that_a_sentence_names_fails(key, tmp_path):
     part = key.partition("/")[0]
-    mutant = next(one for one in all_mutants(part) if one.key == key)
+    mutant = next((one for one in all_mutants(part) if one.key == key), None)
+    if mutant is None:
+        pytest.skip("the mistake is none of today's: its sentence is kept until mistakes are made again")
     for name in COPIED:
         shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    planted = tmp_path / path_of(mutant.file).relative_to(ROOT)
+    planted = tmp_path / folder(part).relative_to(ROOT) / mutant.name
     assert planted.read_text() != mutant.text
     planted.write_text(mutant.text)
     done = subprocess.run(
