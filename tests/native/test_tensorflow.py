@@ -35,6 +35,7 @@ from transformer_mb.backends.tensorflow.model import Pooler
 from transformer_mb.backends.tensorflow.rotary import RotaryEncoding
 from transformer_mb.batch import Batch
 from transformer_mb.decoding.inputs import DecodingInputs
+from transformer_mb.errors import ShapeError
 
 
 @pytest.fixture(autouse=True)
@@ -120,6 +121,13 @@ MADE = [
 def test_a_layer_takes_what_every_keras_layer_takes(layer, arguments):
     one = layer(*arguments, name="own", dtype="float64", trainable=False)
     assert (one.name, one.variable_dtype, one.trainable) == ("own", "float64", False)
+
+
+def test_a_mask_that_would_be_repeated_is_refused():
+    dropout = Dropout(0.5)
+    dropout.keep = tf.ones((1, 3), tf.bool)
+    with pytest.raises(ShapeError, match=r"The dropout mask and its input must have the same shape, got \[1, 3\] and \[2, 3\]"):
+        dropout(tf.ones((2, 3)), training=True)
 
 
 def test_a_graph_keeps_no_attention_weights():
