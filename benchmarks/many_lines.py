@@ -134,7 +134,7 @@ def translated(folder, model, count, disturbed):
             until(process, lambda: bool(told))
             planned = len(list((out / "planned").glob("*.json")))
             until(process, lambda: done(out) >= NODE_LEAVES * planned)
-            cluster.remove_node(leaving)
+            cluster.remove_node(leaving, allow_graceful=False)  # at once, or it may end its shard first
             until(process, lambda: done(out) >= COMMAND_ENDS * planned)
             process.kill()
             process.wait()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -12,14 +11,13 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from mutation.report import page, score_table  # noqa: E402
 
-from program import fill  # noqa: E402
+from program import fill, keep  # noqa: E402
 
 
 def main(source: str) -> None:
-    target = ROOT / "benchmarks" / "results" / "mutants.json"
-    if Path(source).resolve() != target:  # the same one writes the pages anew
-        shutil.copyfile(source, target)
-    run = json.loads(target.read_text())
+    run = json.loads(Path(source).read_text(encoding="utf-8"))
+    run.pop("killers", None)  # of runs before
+    keep(ROOT / "benchmarks" / "results" / "mutants.json", run)
     (ROOT / "docs" / "MUTANTS.md").write_text(page(run))
     fill(ROOT / "docs" / "PARITY.md", "mutants", score_table(run))
 

@@ -50,6 +50,16 @@ def test_attention_as_one_node_is_differentiated_once_and_twice(keys, drops, sca
     assert not found[0][0][0, :, 0].any() and not found[1][0][0, :, 0].any()  # nothing at all where nothing may be attended to
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_attention_in_two_bytes_is_no_node_of_ours(dtype):
+    """Its backward would round each step; torch's own softmax keeps float32 inside, forward and backward."""
+    queries, keys, values = (torch.randn(4, 4, 12, 16) for _ in range(3))
+    layer = DotProductAttention(0.0)
+    assert layer(queries.requires_grad_(), keys, values).grad_fn.name() == "ComposedAttentionBackward"
+    half = layer(queries.detach().to(dtype).requires_grad_(), keys.to(dtype), values.to(dtype))
+    assert half.grad_fn.name() != "ComposedAttentionBackward"
+
+
 def test_attention_with_dropout_goes_through_torch_func_and_forward_derivatives():
     layer = DotProductAttention(0.5).double().train()
     layer.dropout.keep = torch.rand(2, 3, 5, 6) < 0.5

@@ -8,9 +8,11 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import sys
 import time
+import traceback
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +114,14 @@ def main() -> None:
         "digest": source_digest(),
     }
     results = Results(chosen.json, facts)
+    failed = False
     with ThreadPoolExecutor(chosen.jobs) as pool:
-        list(pool.map(lambda backend: run(backend, chosen, results), chosen.backends))
+        for one in as_completed([pool.submit(run, backend, chosen, results) for backend in chosen.backends]):
+            if error := one.exception():  # told now: the others may go on for an hour
+                traceback.print_exception(error)
+                failed = True
+    if failed:
+        sys.exit(1)
     written = json.loads(chosen.json.read_text())
     print(f"\n{printed(HEAD, summary(written))}\n\n{printed(('file', *written['backends']), by_file(written))}")
 

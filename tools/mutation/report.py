@@ -76,16 +76,14 @@ def score_table(run: dict[str, Any]) -> str:
 def page(run: dict[str, Any]) -> str:
     """docs/MUTANTS.md."""
     chosen = f"a sample of {run['number']} or more for each backend" if run["number"] else "all of them"
-    seeds, files = ", ".join(map(str, run["seeds"])), by_file(run)
-    bypassed = not any(str(file).startswith("shortcuts/") for file, *_ in files)
+    seeds = ", ".join(map(str, run["seeds"]))
     parts = [
         INTRODUCTION,
         f"Measured: {chosen}, drawn by seed {run['mutants_seed']}; the matrix's cells of seed {seeds}.\n",
-        *(["This run made no mistake in `shortcuts/`, where backends go past their layers; runs since then do.\n"] * bypassed),
         score_table(run),
         *([SHARED_FILES] if SHARED in run["backends"] else []),
         "By file, killed of killed and survived:\n",
-        table(("file", *run["backends"]), files),
+        table(("file", *run["backends"]), by_file(run)),
         "## Survivors\n",
         *_listed(run, SURVIVED, SURVIVORS),
         "## Equivalent\n",
