@@ -191,6 +191,16 @@ def test_what_all_backends_share_is_judged_by_numpys_cells():
     assert fates == [KILLED, KILLED]
 
 
+def test_numpys_mistakes_are_judged_by_numpy_without_them():
+    """Also where nothing is recorded, and the first answer is the reference's to a mistake."""
+    engine = Engine("numpy", {"dtypes": ("float64",), "cases": "layer gradients: cross-attention*"}, (0,), record=False)
+    (mistake,) = (one for one in all_mutants("numpy") if one.key.endswith("self.attention.backward(heads, places) -> pass"))
+    try:
+        assert engine.judge_by(mistake, [0]).status == KILLED
+    finally:
+        engine.stop()
+
+
 def test_a_recording_that_was_cut_goes_on_where_it_was(tmp_path, monkeypatch):
     """A line that was being written when the process ended is recorded again."""
     monkeypatch.setattr(mutation.engine, "KEPT", tmp_path)

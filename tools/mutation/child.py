@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from importlib.util import spec_from_file_location
 from typing import Any
@@ -25,8 +26,7 @@ from transformer_mb.columns.messages import pack_arrays, unpack_arrays
 from transformer_mb.errors import WorkerError
 from transformer_mb.parity.cells import EXPECTED, FAILED, PASSED, Experiment, Result
 from transformer_mb.parity.column import by_the_table
-from transformer_mb.parity.computing import decoding, life, mask_reading, reference  # noqa: F401 - before any mistake
-from transformer_mb.parity.computing.computations import compute
+from transformer_mb.parity.computing import decoding, life, mask_reading, plain, reference  # noqa: F401 - before any mistake
 from transformer_mb.parity.computing.messages import Request
 from transformer_mb.parity.controls.requests import short_runs
 from transformer_mb.parity.plan import Plan
@@ -42,7 +42,11 @@ STEPS = 3  # of a training, one by one, in each dtype
 # What is imported anew with what all share, since it took something from there.
 ABOVE = tuple(
     f"transformer_mb.{name}"
-    for name in ("backend", "native_backend", "trainer", "decoding", "positions", "masks", "initialization", "distributed")
+    for name in (
+        *("backend", "native_backend", "trainer", "decoding", "positions", "masks", "initialization", "distributed"),
+        # They give a search its ``Sampling``, which must be of the class that the search knows.
+        *(f"parity.computing.{name}" for name in ("computations", "decoding", "life")),
+    )
 )
 # Imported once: what it does to its framework can be done once.
 KEPT = ("transformer_mb.backends.mxnet.shim",)
@@ -131,7 +135,8 @@ def answerer(label: str, backends: dict[str, Any]) -> Callable[[Request], Any]:
     def ask(request: Request) -> Any:
         request = Request.unpack(*request.pack())
         try:
-            return unpack_arrays(pack_arrays(compute(backends[request.dtype], request)))
+            computations = import_module("transformer_mb.parity.computing.computations")  # as it is imported now
+            return unpack_arrays(pack_arrays(computations.compute(backends[request.dtype], request)))
         except Exception as error:  # whatever a mistake in the code raises: a worker would answer with it
             raise WorkerError(f"{label} raised {type(error).__name__}: {error}") from None
 
@@ -146,6 +151,7 @@ class Judge:
         backend = self.backend
         for dtype in EVERY_DTYPE:  # before any mistake is made: for NumPy this is the very package
             reference.backend(dtype)
+        plain.plain_backend()
         prepare(backend)
         self.package = Package(part)
         loaded = load_backend_class(backend)
