@@ -39,9 +39,9 @@ def test_a_process_that_stands_still_ends_the_others(data, tmp_path, backend):
 @pytest.mark.long
 @pytest.mark.parametrize("timeout", [8, 100])
 def test_tensorflow_may_find_a_process_that_stands_still_by_itself(data, tmp_path, timeout):
-    """Its heartbeats take between ten and twenty seconds."""
-    words = "within 8 seconds" if timeout == 8 else "rank 1 of 2 has stopped sending heartbeats"
-    assert words in stopped(data, tmp_path / "model", "tensorflow", timeout)
+    """Its service misses a heartbeat after five to twenty seconds: either may be the first to find it after eight."""
+    said = stopped(data, tmp_path / "model", "tensorflow", timeout)
+    assert "rank 1 of 2 has stopped sending heartbeats" in said or (timeout == 8 and "within 8 seconds" in said)
 
 
 def stopped(data, folder, backend, timeout):

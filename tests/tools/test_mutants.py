@@ -201,6 +201,17 @@ def test_numpys_mistakes_are_judged_by_numpy_without_them():
         engine.stop()
 
 
+def test_what_all_backends_share_is_judged_by_searches_that_draw_too():
+    """Their ``Sampling`` is of the package with the mistake on its side, and of the one without it on the reference's."""
+    engine = Engine("shared", {"dtypes": ("float32",), "cases": "greedy tokens: ties*"}, (0,), record=False)
+    mistakes = [one for one in all_mutants("shared") if "Sampling.truncation: top_k = " in one.key]
+    try:
+        fates = {one.operator: engine.judge_by(one, [0]).status for one in mistakes}
+    finally:
+        engine.stop()
+    assert fates == {"comparison": KILLED, "swapped arguments": SURVIVED}  # of the smaller of two numbers either may come first
+
+
 def test_a_recording_that_was_cut_goes_on_where_it_was(tmp_path, monkeypatch):
     """A line that was being written when the process ended is recorded again."""
     monkeypatch.setattr(mutation.engine, "KEPT", tmp_path)

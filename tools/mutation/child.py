@@ -26,7 +26,7 @@ from transformer_mb.columns.messages import pack_arrays, unpack_arrays
 from transformer_mb.errors import WorkerError
 from transformer_mb.parity.cells import EXPECTED, FAILED, PASSED, Experiment, Result
 from transformer_mb.parity.column import by_the_table
-from transformer_mb.parity.computing import decoding, life, mask_reading, plain, reference  # noqa: F401 - before any mistake
+from transformer_mb.parity.computing import computations, plain, reference
 from transformer_mb.parity.computing.messages import Request
 from transformer_mb.parity.controls.requests import short_runs
 from transformer_mb.parity.plan import Plan
@@ -135,8 +135,8 @@ def answerer(label: str, backends: dict[str, Any]) -> Callable[[Request], Any]:
     def ask(request: Request) -> Any:
         request = Request.unpack(*request.pack())
         try:
-            computations = import_module("transformer_mb.parity.computing.computations")  # as it is imported now
-            return unpack_arrays(pack_arrays(computations.compute(backends[request.dtype], request)))
+            now: Any = import_module(computations.__name__)  # which may have been imported anew
+            return unpack_arrays(pack_arrays(now.compute(backends[request.dtype], request)))
         except Exception as error:  # whatever a mistake in the code raises: a worker would answer with it
             raise WorkerError(f"{label} raised {type(error).__name__}: {error}") from None
 
@@ -149,9 +149,13 @@ class Judge:
     def __init__(self, part: str, selection: dict[str, Any], seeds: list[int]):
         self.part, self.backend = part, judge_of(part)
         backend = self.backend
-        for dtype in EVERY_DTYPE:  # before any mistake is made: for NumPy this is the very package
+        # Before any mistake is made: for NumPy this is the very package.
+        for dtype in EVERY_DTYPE:
             reference.backend(dtype)
         plain.plain_backend()
+        for name, where in computations.COMPUTATIONS.items():
+            if isinstance(where, str):
+                computations.COMPUTATIONS[name] = getattr(import_module(f"{computations.__package__}.{where}"), name)
         prepare(backend)
         self.package = Package(part)
         loaded = load_backend_class(backend)
