@@ -62,7 +62,8 @@ def stub(log=None, then=""):
             time.sleep(0.02)
         result = {"row": "layer forward", "case": "layer norm", "dtype": "float64", "backend": "numpy", "status": "passed"}
         result |= {"reason": "a reason", "error": 1e-14 * (1 + request["seed"] % 7), "limit": 1e-12, "seconds": 0.1}
-        counts = {"cells": 1, "planned": 1, "failed": 0, "controls": {"planted": 0, "caught": 0}, "idle": [], "seconds": 0.1}
+        counts = {"cells": 1, "planned": 1, "passed": 1, "failed": 0, "expected_failures": 0, "idle": [], "seconds": 0.1}
+        counts |= {"controls": {"planted": 0, "caught": 0}, "control_results": []}
         named = {"host": "here", "versions": {"numpy": "1.26"}, "devices": {"numpy": "cpu"}}
         return {**named, **counts, "results": [result]}
 
@@ -219,12 +220,13 @@ LOOKING = ("ray::DashboardAgent", "ray::RuntimeEnvAgent")
 def test_the_command_listens_on_the_loopback_alone_leaves_nobody_and_goes_on(how, status, later, folder):
     process = started("0-2", folder.folder, "--on", "ray")
     wait_until(lambda: finished(folder.folder))
-    everyone, first = family(process.pid), finished(folder.folder)
+    everyone = family(process.pid)
     assert len(everyone) > 5 and listening(everyone) and listening(everyone) <= LOOPBACK
     process.send_signal(how)
     assert process.wait(60) == status
     wait_until(lambda: all(command(pid).startswith(later) for pid in alive(everyone)), 10.0)
     wait_until(lambda: not alive(everyone), 120.0)
+    first = finished(folder.folder)
     again = started("0-2", folder.folder)
     said = again.stderr.read()
     assert again.wait(60) == 0 and said.count(" cells, 0 failed") == 3 - len(first) and collected(folder).holds
