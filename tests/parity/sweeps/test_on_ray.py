@@ -223,7 +223,7 @@ def test_the_command_listens_on_the_loopback_alone_leaves_nobody_and_goes_on(how
     everyone = family(process.pid)
     assert len(everyone) > 5 and listening(everyone) and listening(everyone) <= LOOPBACK
     process.send_signal(how)
-    assert process.wait(60) == status
+    assert process.wait(60) == status, process.stderr.read()[:3000]
     wait_until(lambda: all(command(pid).startswith(later) for pid in alive(everyone)), 10.0)
     wait_until(lambda: not alive(everyone), 120.0)
     first = finished(folder.folder)
