@@ -1,4 +1,4 @@
-"""What a search is asked for, and what the step of a framework is told of it."""
+"""Arguments of a search, as its caller gives them and as the step of a framework gets them."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Where JAX computes in float32 what is given and returned in two bytes."""
+"""JAX computes in float32 inside what is given in two bytes."""
 
 import jax
 import jax.numpy as jnp
@@ -22,5 +22,5 @@ def test_a_norm_is_rounded_once_before_its_scale(dtype, kind):
 @pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
 def test_scores_of_one_query_and_of_several(dtype, steps):
-    """Rounded before the softmax, a score of 16 would be off by half a hundredth."""
+    """Rounded to float16 before the softmax, a score of 16 could be off by 2^-7."""
     assert _scores(jnp.ones((2, 4, steps, 8), dtype), jnp.ones((2, 4, 5, 8), dtype)).dtype == jnp.float32

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from parity.sweeps.commands import LOOPBACK, alive, command, errors, family, finished, listening, started, wait_until
+from parity.sweeps.conftest import made_up
 from transformer_mb.errors import UnitsError
 from transformer_mb.parity.sweeping.folder import SweepFolder
 from transformer_mb.parity.sweeping.sweep import collected, in_turn, run_missing
@@ -47,6 +48,8 @@ def patiently(add_node, **options):
 
 def stub(log=None, then=""):
     """What a node does instead of a run: it notes that it began, with its node, and may wait for a file."""
+    told = made_up(0)
+    (result,) = told["results"]
 
     def answer(request, jobs):
         import os
@@ -60,12 +63,7 @@ def stub(log=None, then=""):
                 file.write(f"{request['seed']} {ray.get_runtime_context().get_node_id()} {os.getpid()}\n")
         while then and request["seed"] < 2 and not pathlib.Path(then).exists():
             time.sleep(0.02)
-        result = {"row": "layer forward", "case": "layer norm", "dtype": "float64", "backend": "numpy", "status": "passed"}
-        result |= {"reason": "a reason", "error": 1e-14 * (1 + request["seed"] % 7), "limit": 1e-12, "seconds": 0.1}
-        counts = {"cells": 1, "planned": 1, "passed": 1, "failed": 0, "expected_failures": 0, "idle": [], "seconds": 0.1}
-        counts |= {"controls": {"planted": 0, "caught": 0}, "control_results": []}
-        named = {"host": "here", "versions": {"numpy": "1.26"}, "devices": {"numpy": "cpu"}}
-        return {**named, **counts, "results": [result]}
+        return {**told, "results": [{**result, "error": 1e-14 * (1 + request["seed"] % 7)}]}
 
     return answer
 
