@@ -110,7 +110,7 @@ def check_batch(config: TransformerConfig, batch: Any) -> Batch:
     return Batch(source, source_valid_lens, target_in, target_out, target_valid_lens)
 
 
-def check_parts(batches: Sequence[Any], masks: Sequence[Any]) -> None:
+def check_step(batches: Sequence[Any], masks: Sequence[Any]) -> None:
     """Refuse a step of no batches, or with masks for another number of them; raises ShapeError."""
     if not batches or len(masks) != len(batches):
         raise ShapeError(f"A step must have batches, and dropout masks for each, got {len(batches)} and {len(masks)}.")

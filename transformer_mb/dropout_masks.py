@@ -74,7 +74,7 @@ def drawn_masks(sites: Sites, seed: int, step: int) -> dict[str, np.ndarray]:
 
     Whole numbers of 32 bits, two in each that the generator draws, are compared with the rate.
     """
-    generator = np.random.SFC64((seed, step))
+    generator = np.random.SFC64((seed % 2**64, step))
     masks = {}
     for path, (rate, shape) in sites.items():
         size = math.prod(shape)

@@ -249,17 +249,17 @@ def in_mode(
         parts_in: from a layer and a mode to all parts in it. switch: puts a layer and all of its parts into a mode.
     """
     before = getattr(layer, "training", training)
-    if before == training:
+    others = parts_in(layer, not before) if hasattr(layer, "training") else []
+    if before == training and not others:
         yield
         return
-    others = parts_in(layer, training)
     switch(layer, training)
     try:
         yield
     finally:
         switch(layer, before)
         for part in others:
-            part.training = training
+            part.training = not before
 
 
 def _encode(model: Any, source: Any, valid_lens: Any, token_types: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .batch import Batch
-from .call_checks import check_batch, check_parts
+from .call_checks import check_batch, check_step
 from .config import TransformerConfig, check_choice, check_rate
 from .distributed import Alone, Processes, Share, divisor, share
 from .errors import ConfigError
@@ -170,7 +170,7 @@ class Trainer(ABC):
         """
         checked = [check_batch(self.model.config, batch) for batch in batches]
         masks = [None] * len(checked) if dropout_masks is None else dropout_masks
-        check_parts(checked, masks)
+        check_step(checked, masks)
         processes, normalization = self.processes, self.options.normalization
         whole = divisor(checked, normalization)
         processes.expect()

@@ -40,14 +40,14 @@ def modes(model):
     return {path: getattr(part, name) for path, part in parts for name in names if hasattr(part, name)}
 
 
-@pytest.fixture(scope="module")
-def training(backend):
-    """A model in training, one part of which is not: nothing is to learn there, and nothing is to be dropped."""
+@pytest.fixture(scope="module", params=[True, False], ids=["all but a part", "a part"])
+def training(request, backend):
+    """A model in training but for one part of it, or in evaluation but for that part."""
     model = backend.build(ONE_LAYER.replace(dropout=0.5), seed=11)
     if not hasattr(model, "train"):
         pytest.skip("models of this framework keep no mode: each call says whether it trains")
-    model.train()
-    model.encoder.eval()
+    model.train() if request.param else model.eval()
+    model.encoder.eval() if request.param else model.encoder.train()
     assert len(set(modes(model).values())) == 2
     return model
 

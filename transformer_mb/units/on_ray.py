@@ -158,7 +158,11 @@ def _check_token(address: str) -> None:
 def _run(
     ray: Any, units: Sequence[Unit], needs: dict[str, float], jobs: int | None, answer: Answering
 ) -> Iterator[tuple[Unit, Answer]]:
-    """Yield each unit with its answer as it comes; a lost one with a KilledError."""
+    """Yield each unit with its answer as it comes; a lost one with a KilledError.
+
+    What still runs when nobody asks for more ends with ``on_ray``: ray.cancel(force=True) aborts this process where an answer
+    comes at the same moment.
+    """
     if units and "CPU" not in needs:  # the first of several rounds
         needs["CPU"] = float(jobs or _cpus(ray, units[0]))
         if not _places(ray, needs):
@@ -168,26 +172,22 @@ def _run(
     task = ray.remote(answer).options(resources=own, max_retries=0, **named)
     waiting, running = deque(units), dict[Any, Unit]()
     useless: float | None = None  # since when no node has had what a unit needs
-    try:
-        while waiting or running:
-            places = _places(ray, needs)
-            while waiting and len(running) < 2 * places:  # so that none is idle, and the requests of many wait here
-                unit = waiting.popleft()
-                running[task.remote(unit.request, int(needs["CPU"]))] = unit
-            if not running:
-                time.sleep(POLL)
-            done = ray.wait(list(running), timeout=POLL)[0] if running else []
-            for reference in done:
-                yield running.pop(reference), _answer(ray, reference)
-            useless = None if places or done else useless or time.monotonic()
-            if useless is not None and time.monotonic() - useless > PATIENCE:
-                error = WorkerError(_unmet(ray, needs))
-                for unit in (*running.values(), *waiting):
-                    yield unit, error
-                return
-    finally:
-        for reference in running:
-            ray.cancel(reference, force=True)
+    while waiting or running:
+        places = _places(ray, needs)
+        while waiting and len(running) < 2 * places:  # so that none is idle, and the requests of many wait here
+            unit = waiting.popleft()
+            running[task.remote(unit.request, int(needs["CPU"]))] = unit
+        if not running:
+            time.sleep(POLL)
+        done = ray.wait(list(running), timeout=POLL)[0] if running else []
+        for reference in done:
+            yield running.pop(reference), _answer(ray, reference)
+        useless = None if places or done else useless or time.monotonic()
+        if useless is not None and time.monotonic() - useless > PATIENCE:
+            error = WorkerError(_unmet(ray, needs))
+            for unit in (*running.values(), *waiting):
+                yield unit, error
+            return
 
 
 def _answer(ray: Any, reference: Any) -> Answer:

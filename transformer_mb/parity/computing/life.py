@@ -109,6 +109,17 @@ class Life:
         native = self.models[model]
         native.config = native.config.replace(suppress_ids=tuple(ids))
 
+    def evaluate_part(self, model: int, batch: int) -> Answer:
+        """Evaluate where the encoder alone is in training mode, if models keep one: nothing of it drops."""
+        native = self.models[model]
+        if not hasattr(native, "train"):
+            return self.evaluate(model, batch)
+        native.eval()
+        native.encoder.train()
+        answer = self.evaluate(model, batch)
+        native.train()
+        return answer
+
     def copy(self, model: int, weights: int, batch: int) -> Answer:
         """Copy a model, give the first one other weights: the ``logits`` of the copy."""
         kept = copy.deepcopy(self.models[model])

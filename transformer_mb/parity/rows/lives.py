@@ -129,4 +129,6 @@ def _blocks(random: np.random.Generator, batches: list[int], suppressed: tuple[i
     one, first, second, third = drawn()
     yield [["reload", one, first]]
     one, first, second, third = drawn()
+    yield [["evaluate_part", one, first]]
+    one, first, second, third = drawn()
     yield [["step", 1 - one, first], ["hand_over", one], ["step", 1 - one, second], ["step", one, third], ["weights", 1 - one]]

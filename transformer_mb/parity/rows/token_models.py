@@ -39,8 +39,9 @@ class Search:
     """The way of decoding: greedily where ``beam`` is None.
 
     ``ties``: pairs of tokens have exactly equal logits. ``max_steps``: where it is not ``STEPS`` every hypothesis is cut there.
-    ``prefixed``: rows begin with up to ``LONGEST_PREFIX`` forced tokens, some with none. ``sharpness``: of the attention to the
-    source. ``repeats``: see ``decoding.decode``. ``setting``: of the backend, in which it is asked.
+    ``prefixed``: rows begin with up to ``LONGEST_PREFIX`` forced tokens, some with none. ``shortest``: steps of the shortest
+    source. ``sharpness``: of the attention to it. ``repeats``: see ``decoding.decode``. ``setting``: of the backend, in which
+    it is asked.
     """
 
     config: TransformerConfig
@@ -50,6 +51,7 @@ class Search:
     max_steps: int = STEPS
     coverage_penalty: float = 0.0
     prefixed: bool = False
+    shortest: int = 0
     rows: int = ROWS
     sharpness: float = 1.0
     repeats: int = 0
@@ -128,7 +130,7 @@ def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn |
     # A decoder alone has prompts of its own vocabulary instead.
     source = random.integers(0, config.source_vocab_size or config.target_vocab_size or 0, (pool, SOURCE_STEPS))
     arrays: dict[str, np.ndarray] = {"source": source}
-    arrays["source_valid_lens"] = random.integers(int(not config.has_encoder), SOURCE_STEPS + 1, pool)
+    arrays["source_valid_lens"] = random.integers(max(search.shortest, int(not config.has_encoder)), SOURCE_STEPS + 1, pool)
     if search.prefixed:
         arrays["prefixes"] = _prefixes(config, pool, random)
     per_row = (*arrays, "target")

@@ -44,6 +44,7 @@ WIDE = TransformerConfig(
     tie_output=True,
 )
 LONG, CUT = 20, 3
+NARROW = TransformerConfig(**{**SMALL, "num_hiddens": 4})
 FURTHER = TransformerConfig(
     **{**SMALL, "encoder_num_heads": 1},
     norm_position="pre",
@@ -226,6 +227,8 @@ def token_experiments(dtype: str, seed: int) -> list[Decoding]:
         searches["few rows, gated, biases, no scales"] = Search(OTHERWISE, BEAMS[row], rows=3)
         searches["one row, wide, tied, long"] = Search(WIDE, BEAMS[row], rows=1, max_steps=LONG)
         searches["pre-norm, learned positions, another end"] = Search(FURTHER, BEAMS[row])
+        if dtype in PLAIN_DTYPES:  # of four numbers in two bytes, one that is rounded otherwise is as much as all may be off
+            searches["narrower than each source is long"] = Search(NARROW, BEAMS[row], shortest=4)
         searches |= special_searches(BEAMS[row])
         searches |= {"ties": Search(TIED, BEAMS[row], ties=True), **drawn_searches(seed, BEAMS[row] is not None)}
         if dtype == "float32":  # what is asked for again is compiled anew, and is the same program in every dtype

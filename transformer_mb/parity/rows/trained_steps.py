@@ -132,7 +132,7 @@ FROZEN_TABLE = ModelCase(
     "adamw, the one table frozen, padding",
     CONFIGS["shared and tied, padding"].replace(encoder_num_layers=1, decoder_num_layers=1),
 )
-FROZEN_OPTIONS: dict[str, Any] = {"optimizer": "adamw", "learning_rate": 0.1, "eps": 1e-2, "weight_decay": 0.3}
+ADAMW: dict[str, Any] = {"optimizer": "adamw", "learning_rate": 0.1, "eps": 1e-2, "weight_decay": 0.3}
 
 
 @dataclass(eq=False)
@@ -145,11 +145,15 @@ class FrozenComparison(Comparison):
 
 def _frozen(dtype: str, seed: int) -> Request:
     """The table is that of both sides and of the output, and its padding row learns nothing where it is not frozen either."""
-    arrays = rounded_arrays(named("weights", model_weights(FROZEN_TABLE.config, seed)), dtype)
-    arrays |= batches_in_turn(FROZEN_TABLE, stream(seed, "parity", FROZEN_TABLE.name), STEPS, widths=1)
-    spec = {"config": FROZEN_TABLE.config.to_dict(), "options": FROZEN_OPTIONS, "step_count": 0, "steps": STEPS, "seed": seed}
-    frozen = {"frozen": ["encoder.embedding.weight"]}
-    return Request("train", dtype, {**spec, **frozen, "accumulate": 1, "set_before": []}, arrays)
+    request = _adamw(FROZEN_TABLE, ADAMW, dtype, seed)
+    return replace(request, spec={**request.spec, "frozen": ["encoder.embedding.weight"]})
+
+
+def _adamw(case: ModelCase, options: dict[str, Any], dtype: str, seed: int) -> Request:
+    arrays = rounded_arrays(named("weights", model_weights(case.config, seed)), dtype)
+    arrays |= batches_in_turn(case, stream(seed, "parity", case.name), STEPS, widths=1)
+    spec = {"config": case.config.to_dict(), "options": options, "step_count": 0, "steps": STEPS, "seed": seed}
+    return Request("train", dtype, {**spec, "accumulate": 1, "set_before": []}, arrays)
 
 
 def batches_in_turn(case: ModelCase, random: np.random.Generator, count: int, widths: int) -> dict[str, np.ndarray]:
@@ -167,12 +171,9 @@ TOKENLESS = ModelCase("adamw, a batch of no token", FROZEN_TABLE.config)
 
 def _tokenless(dtype: str, seed: int) -> Request:
     """The mean over the tokens of the second step is one over none: weights decay, and moments move on."""
-    arrays = rounded_arrays(named("weights", model_weights(TOKENLESS.config, seed)), dtype)
-    arrays |= batches_in_turn(TOKENLESS, stream(seed, "parity", TOKENLESS.name), STEPS, widths=1)
-    arrays["batches.1.target_valid_lens"] = np.zeros_like(arrays["batches.1.target_valid_lens"])
-    options = {**FROZEN_OPTIONS, "normalization": "tokens"}
-    spec = {"config": TOKENLESS.config.to_dict(), "options": options, "step_count": 0, "steps": STEPS, "seed": seed}
-    return Request("train", dtype, {**spec, "accumulate": 1, "set_before": []}, arrays)
+    request = _adamw(TOKENLESS, {**ADAMW, "normalization": "tokens"}, dtype, seed)
+    lens = "batches.1.target_valid_lens"
+    return replace(request, arrays={**request.arrays, lens: np.zeros_like(request.arrays[lens])})
 
 
 # An activation whose slope does not jump: see layer_cases.SMOOTH. Of one block a side: parts of a step are compiled, and anew

@@ -27,7 +27,7 @@ def check_answer(got: Arrays, expected: Arrays, dtype: str) -> None:
     for name, array in expected.items():
         if name not in got:
             raise Unusable(f"{name} {list(array.shape)} was expected, but it did not come")
-    for name, came in native_dtypes(got).items():
+    for name, came in sorted(native_dtypes(got).items()):
         if came != dtype:
             raise Unusable(f"{name} must come in {dtype}, got {came}")
     float_type = np.dtype("float64" if dtype == "float64" else "float32")
