@@ -152,8 +152,8 @@ def test_each_head_of_a_training_is_dropped_by_itself(rate, backend):
         assert apart > 1e-3 if rate else apart < 1e-10
 
 
-def test_a_large_seed_is_none_of_the_small_ones(backend):
-    masks = [masks_of_a_training(backend, 0.2, 1, 1, seed) for seed in (0, 2**32, 2**53 - 1)]
+def test_a_large_or_negative_seed_is_none_of_the_small_ones(backend):
+    masks = [masks_of_a_training(backend, 0.2, 1, 1, seed) for seed in (0, 2**32, 2**53 - 1, -1)]
     assert is_drawn_apart(np.concatenate(masks), 0.2)
 
 
