@@ -58,6 +58,15 @@ def test_a_case_is_drawn_anew_until_its_limits_are_below_the_cap(monkeypatch):
     assert any((first.arrays[name] != value).any() for name, value in later.request.arrays.items() if name in first.arrays)
 
 
+def test_a_loss_is_judged_again_by_other_draws_of_its_case():
+    """Those of this one lose less of it than others do."""
+    (experiment,) = (each for each in model_experiments("float16", 3539588) if each.case.startswith("heads of three"))
+    drawn = [replace(experiment, make=partial(experiment.make, n), redrawn=False) for n in (0, 96, 97, 98, 99)]
+    own, *others = (one.baseline("model loss").numpy.norm for one in drawn)
+    assert experiment.baseline("model loss").numpy.norm == own < max(others)
+    assert experiment.baseline("model loss", limits.MORE_COPIES).numpy.norm == max(others)
+
+
 def test_a_case_in_which_numpys_own_numbers_are_not_finite_is_drawn_anew():
     """Over a row of zeros the inverse of its deviation is beyond float16, in which NumPy multiplies by it."""
     config = TransformerConfig(**SMALL, norm_kind="std_norm", padding_vector_zero=True, position="rotary")

@@ -40,6 +40,7 @@ from .spread import Spread, quantiles, spread
 
 THROUGH_SLOPES = ("gradients", "training", "lived")  # what jumps where a ReLU's input crosses zero
 ATTEMPTS = 100  # draws of a case
+OTHERS = 4  # of these, the last ones, that a loss is judged again by
 PLAIN = 3.0  # times its limit, what a mistake must come to that a case is drawn for
 
 
@@ -136,13 +137,25 @@ class Comparison:
         draws = self._draws.with_copies(0 if _from_given_gradients(row) else copies)
         in_few_bits = self.judged_in not in PLAIN_DTYPES
         moved = [] if in_few_bits else [each for draw in draws for each in draw.moved[row].values()]
-        numpy = worst_by_array([draw.numpy[row] for draw in draws])
+        others = self._other_draws(row) if in_few_bits and copies > PERTURBED_COPIES else []
+        numpy = worst_by_array([draw.numpy[row] for draw in (*draws, *others)])
         return Baseline(
             worst_errors(numpy.values()),
             worst_errors(self._rounding[row].values()),
             worst_errors(moved) if moved else NONE,
             numpy if in_few_bits else {},
         )
+
+    def _other_draws(self, row: str) -> list[_Draw]:
+        """Return other draws of the case, by which a loss in few bits is judged again.
+
+        It is one number, and all copies round the same weights: what these lose may cancel by chance in all of them.
+        """
+        if not self.redrawn or LADDER[row].measured != "loss":
+            return []
+        attempts = range(ATTEMPTS - OTHERS, ATTEMPTS)
+        others = [replace(self, make=partial(self.make, number), redrawn=False) for number in attempts]
+        return [draw for one in others if one.tells() for draw in one._draws.with_copies(PERTURBED_COPIES)]
 
     @cached_property
     def _asked(self) -> Request:
