@@ -23,6 +23,27 @@ def rounded(array: np.ndarray, dtype: str) -> np.ndarray:
     return _to_upper_bits(single, DROPPED[dtype]) if dtype in DROPPED else single
 
 
+# Of a format: digits of two that a number has, and the exponent below which it has fewer.
+DIGITS = {"float32": (24, -126), "bfloat16": (8, -126), "float16": (11, -14)}
+
+
+def last_place(array: np.ndarray, dtype: str) -> np.ndarray:
+    """The distance of the two neighbors that each float has in the format."""
+    digits, least = DIGITS[dtype]
+    return np.ldexp(1.0, np.maximum(np.frexp(array)[1] - 1, least) - digits + 1)
+
+
+def rounded_at_random(array: np.ndarray, dtype: str, random: np.random.Generator) -> np.ndarray:
+    """Round floats to one of their two neighbors in the format, to the nearer one the more often (stochastic rounding).
+
+    The mean is the number itself; a number of the format stays. Of the dtype of the array.
+    """
+    place = last_place(array, dtype)
+    with np.errstate(invalid="ignore"):  # infinity over infinity
+        near = np.floor(array / place + random.random(array.shape)) * place
+    return rounded(near, dtype).astype(array.dtype)
+
+
 def _to_upper_bits(single: np.ndarray, dropped: int) -> np.ndarray:
     """Round to the nearest, to even at a tie."""
     bits = np.ascontiguousarray(single).view(np.uint32)

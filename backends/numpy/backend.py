@@ -18,12 +18,12 @@ from . import attention, model, weights
 from .dropout import injected_dropout
 from .framework import Layer, no_gradients, softmax_backward
 from .int8 import to_int8
-from .rounding import SETTINGS, rounded_array
+from .rounding import SETTINGS, rounded_array, rounding_at_random
 from .trainer import NumPyTrainer
 
 
 class NumPyBackend(NativeBackend, package=__package__):
-    """NumPy in float32 or float64; with ``rounded_to``, float32 whose every result is rounded further: see ``rounding``.
+    """NumPy in float32 or float64; with ``rounded_to``, every result is rounded further: see ``rounding``.
 
     The loss and the optimizer stay in float32, as every backend has them: a gradient of logits and a weight are rounded once.
     """
@@ -32,6 +32,7 @@ class NumPyBackend(NativeBackend, package=__package__):
     dtypes = ("float32", "float64")
     trainer_class = NumPyTrainer
     gpu_settings = SETTINGS
+    rounding_at_random = staticmethod(rounding_at_random)
 
     def __init__(self, device: str | None = None, dtype: str = "float32", rounded_to: str | None = None):
         super().__init__(device, dtype)

@@ -1,4 +1,4 @@
-"""float32 with each operation's result rounded to bfloat16 or float16: what such arithmetic loses, without hardware for it."""
+"""Each operation's result rounded to a format, or at random: what such arithmetic loses, without hardware for it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from transformer_mb.rounding import TF32_TOWARDS_ZERO, rounded
+from transformer_mb.rounding import TF32_TOWARDS_ZERO, rounded, rounded_at_random
 from transformer_mb.trees import map_leaves
 
 
 class RoundedArray(np.ndarray):
-    """An array whose every result is rounded; sums and products accumulate in float32 first, as hardware does."""
+    """An array whose every result is rounded; sums and products accumulate in the array's dtype first, as hardware does."""
 
     to: str
     safe_exponent = -1.0  # none: float16 ends at e^11, so a softmax always subtracts its maximum
@@ -32,7 +32,7 @@ class RoundedArray(np.ndarray):
             return type(result)(self._rounded(item, None) for item in result)
         if not isinstance(result, np.ndarray | np.floating) or result.dtype.kind != "f":
             return result
-        near = rounded(np.asarray(result), self.to)
+        near = _near(np.asarray(result), self.to)
         if out is not None and isinstance(result, np.ndarray):
             result[...] = near
             return out[0] if isinstance(out, tuple) else out
@@ -47,7 +47,36 @@ class BFloat16Array(RoundedArray):
     to = "bfloat16"
 
 
-ROUNDED = {"float16": Float16Array, "bfloat16": BFloat16Array}
+class Float32Array(RoundedArray):
+    to = "float32"
+
+
+ROUNDED = {"float16": Float16Array, "bfloat16": BFloat16Array, "float32": Float32Array}
+
+
+class _Random(threading.local):
+    """What rounds at random, in each thread for itself; None: results are rounded to the nearest."""
+
+    generator: np.random.Generator | None = None
+
+
+_random = _Random()
+
+
+@contextmanager
+def rounding_at_random(seed: int) -> Iterator[None]:
+    """Inside, each result of a rounded array is one of its two neighbors: see ``rounded_at_random``."""
+    before, _random.generator = _random.generator, np.random.default_rng(seed)
+    try:
+        yield
+    finally:
+        _random.generator = before
+
+
+def _near(array: np.ndarray, to: str) -> np.ndarray:
+    if _random.generator is not None:
+        return rounded_at_random(array, to, _random.generator)
+    return rounded(array, to).astype(array.dtype, copy=False)
 
 
 def _plain(leaf: Any) -> Any:
@@ -68,7 +97,7 @@ def rounded_array(array: np.ndarray, dtype: str | None) -> np.ndarray:
     """A float array whose operations round to ``dtype``; any other array, and with None any at all, as it is."""
     if dtype is None or array.dtype.kind != "f":
         return array
-    return rounded(array, dtype).view(ROUNDED[dtype])
+    return _near(array, dtype).view(ROUNDED[dtype])
 
 
 class _Products(threading.local):

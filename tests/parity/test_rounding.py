@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_mb.registry import load_backend_class
-from transformer_mb.rounding import rounded
+from transformer_mb.rounding import last_place, rounded, rounded_at_random
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,47 @@ def test_float16_is_numpys_own():
 def test_other_arrays_and_float64_stay():
     ids, exact = np.arange(3), np.array([1.0 + 2**-40])
     assert rounded(ids, "float16") is ids and rounded(exact, "float64") is exact
+
+
+PLACES = [("float32", 1.0, 2.0**-23), ("bfloat16", -3.0, 2.0**-6), ("float16", 6e-6, 2.0**-24), ("float16", 1024.0, 1.0)]
+
+
+@pytest.mark.parametrize(("dtype", "value", "place"), PLACES)
+def test_at_random_a_number_becomes_one_of_its_two_neighbors_the_nearer_one_more_often(dtype, value, place):
+    lower = float(rounded(np.array(value), dtype))
+    assert last_place(np.array(lower), dtype) == place
+    found = rounded_at_random(np.full(10_000, lower + 0.25 * place), dtype, np.random.default_rng(0))
+    values, counts = np.unique(found, return_counts=True)
+    assert values.tolist() == [lower, lower + place] and counts[1] == pytest.approx(2_500, abs=250)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_at_random_numbers_of_the_format_stay(dtype):
+    values = [0.0, -0.0, 1.0, -1.5, 2.0**-20, np.inf, -np.inf, np.nan]
+    stayed = rounded_at_random(np.array(values), dtype, np.random.default_rng(0))
+    np.testing.assert_array_equal(stayed, rounded(np.array(values), dtype))
+
+
+def test_at_random_float16_ends_where_it_does():
+    values = np.array([1e5, -1e5, 65504.0])
+    assert rounded_at_random(values, "float16", np.random.default_rng(0)).tolist() == [np.inf, -np.inf, 65504.0]
+
+
+@pytest.mark.parametrize(("dtype", "kept"), [("float64", "float32"), ("float32", "bfloat16"), ("float32", "float16")])
+def test_what_rounds_at_random_rounds_otherwise_each_time_and_by_its_seed(dtype, kept):
+    backend = load_backend_class("numpy")(dtype=dtype, rounded_to=kept)
+
+    def third(X):
+        return X / 3.0
+
+    def drawn(seed):
+        with backend.rounding_at_random(seed):
+            return backend.apply(third, np.ones(64))
+
+    nearest, place = backend.apply(third, np.ones(64)), last_place(np.array(1.0 / 3.0), kept)
+    assert len(np.unique(nearest)) == 1 and len(np.unique(drawn(0))) == 2
+    assert (drawn(0) == drawn(0)).all() and (drawn(0) != drawn(1)).any()
+    assert np.abs(drawn(0) - 1.0 / 3.0).max() < place
 
 
 def test_every_operation_of_the_rounding_backend_rounds():

@@ -45,6 +45,19 @@ def baseline(request: Request, setting: str | None = None) -> Answer:
     return run(backend(dtype), plain_request(request, ("precision", "dtype"), setting))
 
 
+def baseline_at_random(request: Request, number: int) -> Answer:
+    """Answer in the request's dtype, each operation's result rounded at random: one draw of rounding errors for each number."""
+    with _rounded(request.dtype).rounding_at_random(number):
+        return run(_rounded(request.dtype), plain_request(request, ("precision", "dtype")))
+
+
+@lru_cache
+def _rounded(to: str) -> Any:
+    """NumPy whose every result is rounded, from one that has more digits."""
+    options: dict[str, Any] = {"dtype": "float64" if to == "float32" else "float32", "rounded_to": to}
+    return load_backend_class("numpy")(**options)
+
+
 def plain_request(request: Request, kept: tuple[str, ...] = (), setting: str | None = None) -> Request:
     """The request with these alone of the options that make a step fast: NumPy compiles nothing, but rounds products."""
     request = request.in_setting(setting)

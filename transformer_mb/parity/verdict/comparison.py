@@ -13,7 +13,7 @@ import numpy as np
 from ...built_in import PLAIN_DTYPES
 from ...columns.messages import Arrays
 from ...errors import ParityError
-from ...rounding import rounded
+from ...rounding import last_place, rounded
 from ..cells import Ask, Cell, Result
 from ..computing import reference
 from ..computing.messages import Request, before_rounding, computed_in, perturbed_copy
@@ -40,7 +40,6 @@ from .spread import Spread, quantiles, spread
 
 THROUGH_SLOPES = ("gradients", "training", "lived")  # what jumps where a ReLU's input crosses zero
 ATTEMPTS = 100  # draws of a case
-OTHERS = 4  # of these, the last ones, that a loss is judged again by
 PLAIN = 3.0  # times its limit, what a mistake must come to that a case is drawn for
 
 
@@ -75,6 +74,7 @@ class Comparison:
 
     def __post_init__(self) -> None:
         self._draws = Draws(self._draw)
+        self._drawn_at_random = Draws(self._draw_at_random)
         self._lock = Lock()
         self._told: Comparison | None = None
         self._own_quantiles: dict[str, list[float]] = {}  # by row: how NumPy's own errors in the dtype are spread
@@ -137,8 +137,9 @@ class Comparison:
         draws = self._draws.with_copies(0 if _from_given_gradients(row) else copies)
         in_few_bits = self.judged_in not in PLAIN_DTYPES
         moved = [] if in_few_bits else [each for draw in draws for each in draw.moved[row].values()]
-        others = self._other_draws(row) if in_few_bits and copies > PERTURBED_COPIES else []
-        numpy = worst_by_array([draw.numpy[row] for draw in (*draws, *others)])
+        judged_again = copies > PERTURBED_COPIES and self._may_round_at_random
+        again = self._drawn_at_random.with_copies(copies) if judged_again else []
+        numpy = worst_by_array([*(draw.numpy[row] for draw in draws), *(draw[row] for draw in again)])
         return Baseline(
             worst_errors(numpy.values()),
             worst_errors(self._rounding[row].values()),
@@ -146,24 +147,18 @@ class Comparison:
             numpy if in_few_bits else {},
         )
 
-    def _other_draws(self, row: str) -> list[_Draw]:
-        """Return other draws of the case, by which a loss in few bits is judged again.
-
-        It is one number, and all copies round the same weights: what these lose may cancel by chance in all of them.
-        """
-        if not self.redrawn or LADDER[row].measured != "loss":
-            return []
-        attempts = range(ATTEMPTS - OTHERS, ATTEMPTS)
-        others = [replace(self, make=partial(self.make, number), redrawn=False) for number in attempts]
-        return [draw for one in others if one.tells() for draw in one._draws.with_copies(PERTURBED_COPIES)]
-
     @cached_property
     def _asked(self) -> Request:
         return replace(self.request, dtype=self.judged_in)
 
     @cached_property
     def _rounding(self) -> dict[str, ByArray]:
-        return self._errors(self._asked, {n: rounded(np.asarray(a), self.judged_in) for n, a in self.expected.items()})
+        """What one rounding may do: in float32 the exact result is off by half of its last place, elsewhere it is rounded."""
+        exact = {name: np.asarray(value) for name, value in self.expected.items()}
+        if self.judged_in != "float32":
+            return self._errors(self._asked, {name: rounded(value, self.judged_in) for name, value in exact.items()})
+        floats = {name: value + last_place(value, "float32") / 2.0 for name, value in exact.items() if value.dtype.kind == "f"}
+        return self._errors(self._asked, {**exact, **floats})
 
     def _draw(self, number: int) -> _Draw:
         if self.redrawn:
@@ -178,6 +173,15 @@ class Comparison:
         if self.judged_in not in PLAIN_DTYPES:  # there no backend may be off by what a last place moves
             return _Draw(self._lost(copy, answer), {})
         return _Draw(self._lost(copy, answer), self._moved(copy, answer))
+
+    @property
+    def _may_round_at_random(self) -> bool:
+        """Tell whether each operation is computed in the format that is judged, and not products alone."""
+        return self.judged_in != "float64" and self.judged_in in (self.dtype, "float32")
+
+    def _draw_at_random(self, number: int) -> dict[str, ByArray]:
+        """Measure what NumPy loses in the case where its results are rounded at random, whatever copies of it round alike."""
+        return self._errors(self._asked, reference.baseline_at_random(self._asked, number))
 
     def _moved(self, copy: Request, answer: Arrays) -> dict[str, ByArray]:
         """Measure how far a copy's exact result is from the case's: where a ReLU's input crossed zero, on its side."""
