@@ -10,7 +10,7 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 
 # By room: lines and files of Python at most. A room stands for its folders that are not listed themselves.
 ROOMS = {
-    "transformer_mb": (4_335, 39),
+    "transformer_mb": (4_356, 39),
     "transformer_mb/check": (6_785, 51),
     "transformer_mb/checkpoint": (901, 7),
     "transformer_mb/cli": (3_564, 42),
@@ -25,7 +25,7 @@ ROOMS = {
     "transformer_mb/interface": (490, 3),
     "transformer_mb/judge": (1_120, 7),
     "transformer_mb/machine": (234, 7),
-    "transformer_mb/parity": (9_555, 66),
+    "transformer_mb/parity": (9_573, 66),
     "transformer_mb/porting": (11_678, 106),
     "transformer_mb/columns": (741, 10),
     "transformer_mb/conformance": (4_098, 39),
@@ -39,7 +39,7 @@ ROOMS = {
     "backends": (1, 1),
     "backends/jax": (2_771, 25),
     "backends/mxnet": (2_323, 25),
-    "backends/numpy": (2_811, 27),
+    "backends/numpy": (2_841, 27),
     "backends/paddle": (2_127, 24),
     "backends/tensorflow": (2_611, 22),
     "backends/torch": (2_787, 31),
@@ -55,7 +55,7 @@ ROOMS = {
     "tests/judge": (567, 4),
     "tests/meta": (1_835, 26),
     "tests/native": (5_271, 39),
-    "tests/parity": (5_582, 64),
+    "tests/parity": (5_623, 64),
     "tests/porting": (11_327, 82),
     "tests/pytest_plugin": (194, 2),
     "tests/reference": (698, 5),
