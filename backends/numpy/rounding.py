@@ -1,4 +1,4 @@
-"""Each operation's result rounded to a format, or at random: what such arithmetic loses, without hardware for it."""
+"""Arithmetic whose every result is rounded to a format, to the nearest number or at random: what it loses, without hardware."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ROUNDED = {"float16": Float16Array, "bfloat16": BFloat16Array, "float32": Float3
 
 
 class _Random(threading.local):
-    """What rounds at random, in each thread for itself; None: results are rounded to the nearest."""
+    """The numbers by which each thread rounds at random; None: it rounds to the nearest."""
 
     generator: np.random.Generator | None = None
 

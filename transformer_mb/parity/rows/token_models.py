@@ -130,7 +130,7 @@ def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn |
     # A decoder alone has prompts of its own vocabulary instead.
     source = random.integers(0, config.source_vocab_size or config.target_vocab_size or 0, (pool, SOURCE_STEPS))
     arrays: dict[str, np.ndarray] = {"source": source}
-    arrays["source_valid_lens"] = random.integers(max(search.shortest, int(not config.has_encoder)), SOURCE_STEPS + 1, pool)
+    arrays["source_valid_lens"] = random.integers(search.shortest or int(not config.has_encoder), SOURCE_STEPS + 1, pool)
     if search.prefixed:
         arrays["prefixes"] = _prefixes(config, pool, random)
     per_row = (*arrays, "target")

@@ -153,7 +153,7 @@ class Comparison:
 
     @cached_property
     def _rounding(self) -> dict[str, ByArray]:
-        """What one rounding may do: in float32 the exact result is off by half of its last place, elsewhere it is rounded."""
+        """Measure what one rounding may do: in float32 the exact result is off by half of its last place, else rounded."""
         exact = {name: np.asarray(value) for name, value in self.expected.items()}
         if self.judged_in != "float32":
             return self._errors(self._asked, {name: rounded(value, self.judged_in) for name, value in exact.items()})
