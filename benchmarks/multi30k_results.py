@@ -66,7 +66,8 @@ def change_table(change):
         rows.append((way, *(f"{one:.4f}" for one in (*values, *spread))))
         if name != "torch":
             apart, noise = statistics.mean(values) - statistics.mean(stayed), seed_noise(stayed, values)
-            sentences.append(f"\nThrough {name} the mean is {apart:+.4f} off; up to {noise:.4f} is the seeds' noise.\n")
+            words = f"With {name} in the middle the mean differs by {apart:+.4f}"
+            sentences.append(f"\n{words}. Seeds alone make it differ by up to {noise:.4f} (Student's t, 95 %).\n")
     head = ("trained in", *(f"seed {seed}" for seed in seeds), "mean", "standard deviation")
     return table(head, rows) + "".join(sentences)
 

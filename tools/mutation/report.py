@@ -13,8 +13,9 @@ HEAD = ("backend", "mistakes", "raised", "killed", "survived", "equivalent", "ki
 INTRODUCTION = """# Mistakes that the matrix must see
 
 `make mutants` makes mechanical mistakes in the backends' files, one at a time, and runs the parity matrix's cells that execute
-the changed line, until one fails. Each mistake *raised* (an exception, which any call would have shown), was *killed* (a cell
-failed by its numbers), *survived* (all cells passed), or is *equivalent* (the changed program computes the same).
+the changed line, until one fails. Each mistake *raised* (an exception, a crash or a hang, which any call would have shown), was
+*killed* (a cell failed by its numbers), *survived* (all cells passed), or is *equivalent* (the changed program computes the
+same).
 
 - *Killed by numbers* is killed / (killed + survived): of the mistakes that raise no exception, the share that the cells and
   their limits detected.
@@ -27,6 +28,7 @@ Mistakes that survive the first cells are judged by the other cells in groups, w
 fails, it judges each mistake of the group by itself. One mistake may hide another in a group, so that the scores may be too
 low, never too high.
 """
+NO_GRADIENT = "the value is no tensor of floats, so there is no gradient to cut off"
 SHARED_FILES = """*Shared* are the files that all backends compute with. NumPy's cells judge them: the reference has code of
 its own for what they do.
 """
@@ -44,7 +46,7 @@ def summary(run: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def by_file(run: dict[str, Any]) -> list[tuple[str, ...]]:
-    """A row per file, a column per backend: killed of killed and survived."""
+    """A row per file, a column per backend: killed / (killed + survived)."""
     scores: dict[str, dict[str, str]] = {}
     for backend in run["backends"]:
         files: dict[str, list[Record]] = {}
@@ -82,7 +84,7 @@ def page(run: dict[str, Any]) -> str:
         f"Measured: {chosen}, drawn by seed {run['mutants_seed']}; the matrix's cells of seed {seeds}.\n",
         score_table(run),
         *([SHARED_FILES] if SHARED in run["backends"] else []),
-        "By file, killed of killed and survived:\n",
+        'By file, killed / (killed + survived); "-" where every mistake raised or is equivalent, empty where none was drawn:\n',
         table(("file", *run["backends"]), by_file(run)),
         "## Survivors\n",
         *_listed(run, SURVIVED, SURVIVORS),
@@ -102,7 +104,7 @@ def _listed(run: dict[str, Any], fate: str, reasons: dict[str, str]) -> list[str
     for backend in run["backends"]:
         for record in records(run, backend):
             if record.fate == fate:
-                reason = reasons.get(record.key, "no tensor of floats" if record.status == "no change" else "not yet judged")
+                reason = reasons.get(record.key, NO_GRADIENT if record.status == "no change" else "not yet judged")
                 where, _, change = record.key.partition(": ")
                 lines.append(f"- {where}: `{change.replace('`', '')}`. {reason[:1].upper()}{reason[1:]}.")
     return [*lines, ""]
