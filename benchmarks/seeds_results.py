@@ -15,6 +15,7 @@ from typing import Any
 
 from program import fill, keep
 from transformer_mb.parity.notable import as_markdown, widest
+from transformer_mb.printable import counted
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "parity_seeds.json"
@@ -89,11 +90,12 @@ def page_part(found: dict[str, Any]) -> str:
     """The counts, the nearest of all results and the widest limits, as the page shows them."""
     lines = []
     for run in found["runs"]:
-        nearest, failed = run["closest"][0], len(run["failed"])
+        nearest = next(one for one in run["closest"] if one["share"] <= 1.0)  # those that failed are lines of their own
+        seeds, failed = counted(len(run["seeds"]), "seed"), len(run["failed"])
         what = f"{nearest['backend']}, {nearest['row']}: {nearest['case']} [{nearest['dtype']}]"
         lines += [
-            f"- {len(run['seeds'])} seeds of {', '.join(run['backends'])}: {run['cells']:,} cells, {failed} failed.",
-            f"  Nearest to its limit: seed {nearest['seed']}, {what}, at {nearest['share']:.3f} of it.",
+            f"- {seeds} of {', '.join(run['backends'])}: {run['cells']:,} cells, {failed} failed.",
+            f"  Nearest to its limit of those that passed: seed {nearest['seed']}, {what}, at {nearest['share']:.3f} of it.",
             *(f"  - {line}" for line in run["failed"]),
         ]
     return "\n".join([*lines, "", *as_markdown([one for run in found["runs"] for one in run["widest"]])]) + "\n"

@@ -63,7 +63,7 @@ ROOMS = {
     "tests/site": (746, 9),
     "tests/tools": (517, 5),
     "tools": (2_756, 21),
-    "benchmarks": (3_654, 44),
+    "benchmarks": (3_656, 44),
     "examples": (947, 11),
     "docs": (778, 11),
     "docs/site": (1_546, 19),
