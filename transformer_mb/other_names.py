@@ -84,7 +84,7 @@ OTHER_NAMES: dict[str, OtherName] = {
     "d_model": OtherName("torch, Paddle", ("num_hiddens",), WIDTH),
     "hidden_size": OtherName("Hugging Face", ("num_hiddens",), WIDTH),
     "qkv_features": OtherName("flax", ("num_hiddens",), WIDTH),
-    "key_dim": OtherName("Keras", ("num_hiddens",), "give num_hiddens, the width of all heads together"),
+    "key_dim": OtherName("Keras", ("num_hiddens",), "give num_hiddens, which is key_dim times num_heads"),
     "kdim": OtherName("torch, Paddle", ("key_size",), "give key_size"),
     "vdim": OtherName("torch, Paddle", ("value_size",), "give value_size"),
     "nhead": OtherName("torch, Paddle", ("num_heads",), "give num_heads"),

@@ -122,7 +122,7 @@ class RecipeOptions(TypedDict, total=False):
     ]
     warmup_steps: Annotated[int, Row(0, "steps of the schedule's warm-up", 0)]
     schedule_steps: Annotated[
-        int | None, Row(None, "the step at which linear and cosine come to zero; 0: the last, which a longer training moves", 1)
+        int | None, Row(None, "the step after which linear and cosine are zero; 0: the last, which a longer training moves", 1)
     ]
     plateau_factor: Annotated[float, Row(0.5, "of the schedule plateau, above 0 and below 1: what lowers the rate")]
     plateau_patience: Annotated[

@@ -25,7 +25,8 @@ from .trainer import NumPyTrainer
 class NumPyBackend(NativeBackend, package=__package__):
     """NumPy in float32 or float64; with ``rounded_to``, every result is rounded further: see ``rounding``.
 
-    The loss and the optimizer stay in float32, as every backend has them: a gradient of logits and a weight are rounded once.
+    Loss and optimizer stay in float32, as in every backend: of them only the gradient of the logits and the new weights are
+    rounded, once.
     """
 
     name = "numpy"

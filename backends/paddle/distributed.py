@@ -1,4 +1,4 @@
-"""Several processes: one all-reduce of all gradients in a row, over NCCL between GPUs and over gloo between processors.
+"""Several processes: an all-reduce of each group of gradients, over NCCL between GPUs and over gloo between processors.
 
 DataParallel would divide by the number of processes, and its hooks do not see ``paddle.grad``.
 """

@@ -40,7 +40,7 @@ def test_numpy_alone_is_called_no_proof(labels, alone, capsys):
     show_outcome(Outcome(results=results(PASSED, *labels)), labels, False, 7)
     shown = capsys.readouterr().out
     assert ("NumPy was held to itself alone: no proof" in shown) == alone
-    assert ("Of these, 2 cells are NumPy's, whose code the reference is too." in shown) != alone
+    assert ("Of these, 2 cells test NumPy, whose code is also the reference's." in shown) != alone
     assert "; seed 7; " in shown
 
 

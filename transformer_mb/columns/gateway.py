@@ -119,7 +119,9 @@ class Gateway:
         except EOFError:
             self._fail(self._ending())
         except self.channel.RemoteError as error:
-            reason = str(error).strip().splitlines()[-1]
+            lines = str(error).strip().splitlines()
+            # The exception's own line: below it there may be notes, as JAX' on its traceback.
+            reason = next((line for line in reversed(lines) if re.match(r"[\w.]+: ", line)), lines[-1])
             ours = re.sub(r"^transformer_mb\.errors\.\w+: ", "", reason)  # says enough by itself
             self._fail(f"could not begin: {ours}")
 

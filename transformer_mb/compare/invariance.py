@@ -170,9 +170,10 @@ The table counts the sentences whose ids and log-probability differ, in any bit,
 sentence alone. A difference in the last digits changes a word only where two words are about equally probable.
 
 `transformer-mb compare invariance` measured {sentences} sentences of 3 to {longest} tokens, with a model of {layers} +
-{layers} layers of width {width} with random weights, greedy search of {steps} steps, one thread. *In pieces*: five
-sentences in a call. *Padded*: alone, with as much padding again as it has tokens. The last column is the price of
-`translate --invariant`: its processor time, as a multiple of that of all sentences in one call.
+{layers} layers of width {width} with random weights, greedy search of {steps} steps, one thread. *In 8*, *in 32*: as many
+sentences in a call, padded to one length. *In pieces*: five sentences in a call. *Padded*: alone, with as much padding again
+as it has tokens. The last column is the price of `translate --invariant`: its processor time, as a multiple of that of all
+sentences in one call.
 
 {table}
 `translate --invariant` translates one line at a time, so that a line's translation depends only on that line, the model, the

@@ -47,7 +47,7 @@ LADDER = {
         Row("model loss", "Its loss with injected dropout is the reference's.", "model", "loss", 1e-11, EVERY_DTYPE),
         Row("model gradients", "So are the gradients of all its parameters.", "model", "gradients", 1e-10, EVERY_DTYPE),
         Row("optimizer step", "From given gradients weights and moments change alike.", "update", "update", 1e-11, EVERY_DTYPE),
-        # Drawn recipes in float64; in every dtype one of SGD: see rows/accumulated_training.py.
+        # Drawn recipes in float64; in every dtype one of SGD: see rows/trained_steps.py.
         Row("trained steps", "A few steps with any recipe leave its weights.", "train", "training", 1e-10, EVERY_DTYPE),
         Row(
             "cached logits",
@@ -61,7 +61,7 @@ LADDER = {
         # two bytes nothing is promised: what one rounding prunes is gone, however much better it would have been in the end.
         Row("greedy tokens", "Greedy decoding gives the reference's tokens.", "decode", "tokens", 1e-11, EVERY_DTYPE),
         Row("beam tokens", "So does beam search.", "decode", "tokens", 1e-11),
-        # Of tokens that are drawn none may be another: see verdict/inverse.py. Near-ties are counted.
+        # Of tokens that are drawn none may be another: see rows/drawn_tokens.py. Near-ties are counted.
         Row("drawn tokens", "By the numbers that it draws it samples the tokens of the rule.", "draw", "draws", 0.0),
         Row("stepwise loss", "Put into any state of a training, it has the reference's loss.", "step", "loss", 1e-11),
         Row("stepwise gradients", "It has the reference's gradients there.", "step", "gradients", 1e-10),
@@ -70,7 +70,7 @@ LADDER = {
         Row("fast gradients", "Its weights move by the reference's gradients.", "whole_step", "gradients", 1e-10),
         Row("fast logits", "In eight bits it has the reference's logits.", "eight_bits", "outputs", 1e-11, ("float32",)),
         Row("repeated steps", "The same steps from the same seed give the same bits.", "repeated", "bits", 0.0, EVERY_DTYPE),
-        # Against itself: see rows/equal_parts.py. In float16 a sixty-fourth of a gradient would have other digits.
+        # Against itself: see rows/one_answer.py. In float16 a sixty-fourth of a gradient would have other digits.
         Row(
             "equal parts",
             "A step of many equal parts has the gradient of one of few.",
@@ -88,7 +88,7 @@ LADDER = {
             0.0,
             ("float64",),
         ),
-        Row("first weights", "What it begins with has the law of its scheme.", "made", "first", 0.0, EVERY_DTYPE),
+        Row("first weights", "What it begins with has the distribution of its scheme.", "made", "first", 0.0, EVERY_DTYPE),
         Row("life", "What came before in the process changes no answer.", "life", "lived", 1e-10),
         # The limit is that of the first step, which may not widen the band that the others are held to: see verdict/bands.py.
         Row("free-running", "By itself it strays no further than ten times the reference.", "run", "losses", 1e-11),

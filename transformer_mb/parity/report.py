@@ -199,7 +199,7 @@ def _missed(controls: Sequence[Mapping[str, Any]]) -> str:
 
 
 def of_numpy(own: int) -> str:
-    return f"Of these, {counted(own, 'cell')} {'is' if own == 1 else 'are'} NumPy's, whose code the reference is too."
+    return f"Of these, {counted(own, 'cell')} {'tests' if own == 1 else 'test'} NumPy, whose code is also the reference's."
 
 
 def _where(run: Mapping[str, Any]) -> str:
@@ -208,7 +208,7 @@ def _where(run: Mapping[str, Any]) -> str:
     instructions = machine.get("instructions")
     known = {
         "Seed": run["settings"].get("seed"),
-        "Code": code and code[:16],
+        "Digest of the code": code and code[:16],
         "Processor": f"{machine.get('model') or machine['processor']}{(instructions and f' ({instructions})') or ''}",
     }
     return " ".join(f"{name}: {table_cell(str(value))}." for name, value in known.items() if value is not None) + "\n"

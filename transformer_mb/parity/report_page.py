@@ -90,10 +90,10 @@ def _facts(run: Mapping[str, Any]) -> dict[str, str]:
         "Python": str(machine.get("python")),
         "Seed": str(run["settings"].get("seed")),
         "TF32": str(run.get("tf32", "")),
-        "Code": str(run.get("code") or "")[:16],
+        "Digest of the code": str(run.get("code") or "")[:16],
         "Took": f"{run['seconds']:,.0f} s",
         "Expected failures": str(run["expected_failures"]),
-        "Cells of NumPy, whose code the reference is too": f"{run['own']:,}",
+        "Cells that test NumPy, whose code is also the reference's": f"{run['own']:,}",
     }
     return {label: text for label, text in facts.items() if text not in ("", "None", "0")}
 

@@ -162,7 +162,7 @@ measured with SGD: with momentum 0.9 at a rate of 0.2, or, where the rate is swa
 norms and weight decay have these on both sides.
 
 **Loss moved** is the held-out loss ({shown} unseen pairs, nats per token) with the default *to* minus the loss with the
-default *from*, paired by seed, in units of the standard deviation over seeds (of the losses with *from*): 1 is as much as
+default *from*, so that a positive figure is a worse loss with *to*; paired by seed, in units of the standard deviation over seeds (of the losses with *from*): 1 is as much as
 another seed changes. Beside it is Student's 95 % interval of the mean, which takes the deviation as known. Each line stands
 alone: of twenty swaps without any effect, about one has an interval that excludes zero. **Logits moved** is the change of
 the trained weights' logits when a trained model is moved to a framework with the other default, as a share of their root

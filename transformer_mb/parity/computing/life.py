@@ -116,9 +116,10 @@ class Life:
             return self.evaluate(model, batch)
         native.eval()
         native.encoder.train()
-        answer = self.evaluate(model, batch)
-        native.train()
-        return answer
+        try:
+            return self.evaluate(model, batch)
+        finally:
+            native.train()
 
     def copy(self, model: int, weights: int, batch: int) -> Answer:
         """Copy a model, give the first one other weights: the ``logits`` of the copy."""

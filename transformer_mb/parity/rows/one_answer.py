@@ -170,7 +170,7 @@ class OwnDropout(OneAnswer):
             batch = {"source": each, "target_in": each, "target_out": each[:, ::-1].copy()}
             batch |= dict.fromkeys(("source_valid_lens", "target_valid_lens"), lens)
             arrays |= named(f"batches.{part}", batch)
-        seeds = [self.seed, -1 - self.seed]  # of 64 bits, a small and a large one
+        seeds = [self.seed, -1 - self.seed]  # the second is a large one, read as 64 bits without sign
         spec = {"config": self.config.to_dict(), "options": OPTIONS, "parts": PARTS, "seeds": seeds}
         return Request("masks", self.dtype, {**spec, "counts": list(range(TAKEN))}, arrays)
 
