@@ -162,11 +162,11 @@ measured with SGD: with momentum 0.9 at a rate of 0.2, or, where the rate is swa
 norms and weight decay have these on both sides.
 
 **Loss moved** is the held-out loss ({shown} unseen pairs, nats per token) with the default *to* minus the loss with the
-default *from*, so that a positive figure is a worse loss with *to*; paired by seed, in units of the standard deviation over seeds (of the losses with *from*): 1 is as much as
-another seed changes. Beside it is Student's 95 % interval of the mean, which takes the deviation as known. Each line stands
-alone: of twenty swaps without any effect, about one has an interval that excludes zero. **Logits moved** is the change of
-the trained weights' logits when a trained model is moved to a framework with the other default, as a share of their root
-mean square, in float64.
+default *from*, so that a positive figure is a worse loss with *to*. It is paired by seed and in units of the standard deviation
+over seeds (of the losses with *from*): 1 is as much as another seed changes. Beside it is Student's 95 % interval of the mean,
+which takes the deviation as known. Each line stands alone: of twenty swaps without any effect, about one has an interval that
+excludes zero. **Logits moved** is the change of the trained weights' logits when a trained model is moved to a framework with
+the other default, as a share of their root mean square, in float64.
 
 The line *{control}* begins with every weight one float32 higher. A swap that moves the loss no more than that cannot
 be told from rounding; a figure is bold where its interval does not overlap the control's.

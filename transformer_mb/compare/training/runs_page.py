@@ -143,8 +143,9 @@ Each line compares the runs of a backend with those of {reference} by pairs of o
 - **different**: not the same; the paired t-test finds a difference at 5 % after Holm over the backends, and so does the exact
   permutation of signs.
 - **undecided**: neither of the two. The number beside it is how many seeds would decide, if mean and spread stay as they are.
-- "p" is that of the paired t-test after Holm. "would see" is the smallest difference that this number of seeds finds four times in five. "parts at" is the first step at
-  which the losses of a pair differ by more than a thousandth, by rounding alone, which training amplifies.
+- "p" is that of the paired t-test after Holm. "would see" is the smallest difference that this number of seeds finds four
+  times in five. "parts at" is the first step at which the losses of a pair differ by more than a thousandth, by rounding alone,
+  which training amplifies.
 - Final loss is the mean of the last tenth of the steps; the threshold is a loss of {threshold:.3f} per token, three quarters of
   the way that {reference} goes; token accuracy and BLEU are of {held_out} held-out pairs, decoded greedily.
 - Costs are medians, of one thread per backend, with as many backends at a time as there are processors; user time is the
