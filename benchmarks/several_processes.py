@@ -89,10 +89,8 @@ def summing(name, trainer):
         gradients = [value.detach().clone() for value in values]
         return lambda: processes.reduce(gradients)
     if name == "paddle":
-        import paddle
-
-        gradients = paddle.concat([value.reshape([-1]) for value in values]).detach()
-        return lambda: processes.reduce(gradients)
+        vectors = trainer.optimizer.flatten([value.detach().clone() for value in values])
+        return lambda: processes.reduce(vectors)
     if name == "mxnet":
         from mxnet import np as mnp
 
