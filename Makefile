@@ -65,7 +65,10 @@ parity: $(VENV)/all
 
 # From the checkout alone, with what a machine with a GPU has: nothing is installed and nothing fetched. PYTHON needs PyTorch, JAX,
 # flax and optax for CUDA, execnet, safetensors, sacrebleu, scipy, typer and rich. On 16 cores `make -j12 parity-gpu PARTS=12`.
+# Parts share what XLA has compiled for them.
 PARTS ?= 1
+parity-gpu: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/build/jax-cache
+parity-gpu: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 parity-gpu: $(addprefix parity-gpu-part-,$(shell seq $(PARTS)))
 
 parity-gpu-part-%:
