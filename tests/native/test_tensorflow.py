@@ -210,6 +210,11 @@ def test_dropout_is_kerass_outside_the_trainer():
     np.testing.assert_array_equal([first, second], again)
 
 
+def test_a_trainer_says_whether_it_compiles():
+    trainer = TensorFlowBackend().trainer(TensorFlowBackend().build(CONFIG))
+    assert trainer.always_compiles == hasattr(trainer._compiled, "get_concrete_function")
+
+
 @pytest.mark.long
 def test_parts_of_a_step_are_two_programs():
     """One for its last part and one for all others; a step of one batch adds nothing up."""
@@ -242,6 +247,15 @@ def test_a_beam_search_is_compiled_once():
     TensorFlowBackend().beam(model, BATCH.source, None, 4, beam=2)
     (step,) = decoding._programs[model].functions.values()
     assert step.experimental_get_tracing_count() == 1
+
+
+def test_a_scaled_output_decodes_as_its_layers_compute():
+    """One sentence is decoded by a shortcut, as T5's model is: its tokens are the likeliest by the layers."""
+    backend = TensorFlowBackend()
+    model = backend.build(CONFIG.replace(output_scale=True, suppress_ids=()), seed=1)
+    (ids,) = backend.greedy(model, BATCH.source, None, 4)
+    logits = backend.logits(model, BATCH.source, np.array([[CONFIG.start_id, *ids[:3]]]))
+    assert len(ids) == 4 and logits[0].argmax(axis=-1).tolist() == ids
 
 
 def test_decoding_does_not_keep_a_model_alive():
