@@ -43,7 +43,7 @@ def test_the_plugin_is_there_and_imports_no_framework(run):
 
 
 def test_the_plugin_brings_a_collection_its_own_modules_and_no_other(run):
-    """What it costs is what it imports; a time would hold the machine too."""
+    """The plugin's cost is held by what it imports: a time would depend on the machine."""
     with_it, without = (_modules(run("--collect-only", "-s", *options)) for options in ((), ("-p", "no:transformer_mb")))
     added = with_it - without
     assert without <= with_it and added, without - with_it
