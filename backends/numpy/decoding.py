@@ -110,7 +110,7 @@ def uniforms(seeds: np.ndarray, steps: int) -> np.ndarray:
 def drawn(logits: np.ndarray, uniform: np.ndarray, truncation: Truncation) -> np.ndarray:
     """Ids [B] by logits [B, V] and numbers [B]: the first of the likeliest whose probabilities sum to more than the number.
 
-    None of them was cut: NumPy adds in order, so that the sum stays what it is from there on, above any part of itself.
+    Of a number that was rounded up to 1 it is the last that was kept.
     """
     ids = np.argsort(-logits, axis=-1, kind="stable")  # of equal logits the lowest id first
     falling = np.take_along_axis(logits, ids, axis=-1)
@@ -120,4 +120,5 @@ def drawn(logits: np.ndarray, uniform: np.ndarray, truncation: Truncation) -> np
     weights[before >= truncation.top_p * weights.sum(axis=-1, keepdims=True)] = 0.0
     total = np.cumsum(weights, axis=-1)
     place = (total <= uniform[:, None] * total[:, -1:]).sum(axis=-1)
+    place = np.minimum(place, (weights > 0.0).sum(axis=-1) - 1)
     return np.take_along_axis(ids, place[:, None], axis=-1)[:, 0]

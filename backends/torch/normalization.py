@@ -39,8 +39,10 @@ class LayerNorm(Called, nn.Module):
         if self.kind == "rms_norm":
             return F.rms_norm(X, self.norm_shape, self.weight, self.eps)
         axes = tuple(range(-len(self.norm_shape), 0))
-        deviation, mean = torch.std_mean(X, dim=axes, correction=1, keepdim=True)
-        X = (X - mean) / (deviation + self.eps)
+        # Statistics in at least float32, as torch's own norms have them.
+        Z = X.to(torch.promote_types(X.dtype, torch.float32))
+        deviation, mean = torch.std_mean(Z, dim=axes, correction=1, keepdim=True)
+        X = ((Z - mean) / (deviation + self.eps)).to(X.dtype)
         return X if self.weight is None else X * self.weight + self.bias
 
 

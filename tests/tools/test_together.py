@@ -1,6 +1,7 @@
 """What is judged in company gets the verdict that it would get by itself."""
 
 from collections import Counter
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -28,7 +29,8 @@ NUMBERS = list(range(40))
 class Experiments:
     """An engine whose experiments take a second each, and fail where one of the mistakes is among their ``killers``."""
 
-    def __init__(self, killers):
+    def __init__(self, killers, compiled=None):
+        self.compiled = compiled  # judges what survives
         self.killers = killers  # by experiment: sets of keys that fail it, each only as a whole
         self.recorded = SimpleNamespace(seconds=[1.0] * len(NUMBERS))
         self.ran = Counter()
@@ -45,6 +47,10 @@ class Experiments:
     def judge_by_cell(self, mutant, cell):
         numbers = [number for number in NUMBERS if cell == f"cell {number}"]
         return self.judge_by(mutant, numbers) if numbers else None
+
+    @contextmanager
+    def compiling(self):
+        yield self.compiled
 
     def judge_together(self, mutants, numbers):
         keys = {mutant.key for mutant in mutants}

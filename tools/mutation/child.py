@@ -146,7 +146,7 @@ def answerer(label: str, backends: dict[str, Any]) -> Callable[[Request], Any]:
 class Judge:
     """The experiments of the matrix for one backend, of all seeds that were asked for."""
 
-    def __init__(self, part: str, selection: dict[str, Any], seeds: list[int]):
+    def __init__(self, part: str, selection: dict[str, Any], seeds: list[int], compiled: bool = False):
         self.part, self.backend = part, judge_of(part)
         backend = self.backend
         # Before any mistake is made: for NumPy this is the very package.
@@ -156,7 +156,7 @@ class Judge:
         for name, where in computations.COMPUTATIONS.items():
             if isinstance(where, str):
                 computations.COMPUTATIONS[name] = getattr(import_module(f"{computations.__package__}.{where}"), name)
-        prepare(backend)
+        prepare(backend, compiled)
         self.package = Package(part)
         loaded = load_backend_class(backend)
         self.dtypes = [dtype for dtype in EVERY_DTYPE if dtype in loaded.dtypes and dtype in selection["dtypes"]]
@@ -287,11 +287,11 @@ def _short(plan: Plan, backend: str) -> list[Experiment]:
 
 
 def begin(
-    part: str, selection: dict[str, Any], seeds: list[int], known: Collection[str] | None
+    part: str, selection: dict[str, Any], seeds: list[int], known: Collection[str] | None, compiled: bool = False
 ) -> tuple[Iterator[str], Callable[[str], str]]:
     """Begin as the process: what it records beside what is known (None: nothing), and the function that answers a mistake."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    judge = Judge(part, selection, seeds)
+    judge = Judge(part, selection, seeds, compiled)
     builtins.detached = DETACH  # type: ignore[attr-defined]  # what ``cut_gradient`` writes into a file
     recorded = iter([judge.listed()]) if known is None else judge.record(known)
     return map(json.dumps, recorded), lambda text: json.dumps(judge.judge(json.loads(text)))

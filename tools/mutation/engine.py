@@ -8,7 +8,7 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from transformer_mb.columns.gateway import Gateway
 from transformer_mb.errors import WorkerError
 
 from . import child
+from .frameworks import JUDGED_AGAIN
 from .mutants import Mutant, seen_by, texts_of
 from .sources import ROOT, folder, names
 
@@ -27,6 +28,7 @@ RECORDING = 1800.0  # seconds for one experiment while everything is computed fo
 # One mistake may take this many times what its experiments took, and some more, before its process counts as hanging; each
 # experiment has a limit of its own there.
 TIMES, MORE = 10.0, 900.0
+COMPILING = 20.0  # usual seconds of an experiment that is compiled
 CUT_GRADIENT = "cut gradient"
 FIRST = 12  # experiments, one of each row and dtype as far as there are, before the cheapest
 
@@ -66,14 +68,16 @@ def _found() -> Iterator[None]:
 class Child:
     """The process of a backend, as ``child.begin`` makes it. ``selection``: arguments of ``Selection``.
 
-    ``known``: cells of the experiments that it need not record; None, and it records none.
+    ``known``: cells of the experiments that it need not record; None, and it records none. ``compiled``: it compiles.
     """
 
-    def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int], known: Sequence[str] | None):
+    def __init__(
+        self, backend: str, selection: dict[str, Any], seeds: Sequence[int], known: Sequence[str] | None, compiled: bool = False
+    ):
         self.folder = tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True)
         # In the main thread, where alone a time limit can be set.
         address = f"popen//id={backend}//execmodel=main_thread_only"
-        arguments = (backend, selection, list(seeds), known)
+        arguments = (backend, selection, list(seeds), known, compiled)
         with _found():
             self.gateway = Gateway(
                 backend, address, child.__name__, arguments, Path(self.folder.name) / "stderr", timeout=RECORDING
@@ -119,13 +123,15 @@ class Recorded:
 class Engine:
     """A backend with its child. Without ``record`` mistakes are only judged by the experiments that are named."""
 
-    def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: bool = True):
-        self.backend, self.selection, self.seeds = backend, selection, seeds
+    def __init__(
+        self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: bool = True, compiled: bool = False
+    ):
+        self.backend, self.selection, self.seeds, self.compiled = backend, selection, seeds, compiled
         self.killers: dict[str, Counter[int]] = {}  # by function
         self.recorded = Recorded()
         self.kept = self._kept()
         self.told = self._told() if record else {}
-        self.child = Child(backend, selection, seeds, [*self.told] if record else None)
+        self.child = Child(backend, selection, seeds, [*self.told] if record else None, compiled)
         self.first = self.child.receive(RECORDING)
         self.cells: list[list[str]] = self.first["cells"]  # of every experiment
 
@@ -172,14 +178,32 @@ class Engine:
 
     def order(self, mutant: Mutant, numbers: Sequence[int]) -> list[int]:
         """Put first what killed its neighbours, then one of each row and dtype, then all others; of each the cheapest first."""
-        cheapest = sorted(numbers, key=self.recorded.seconds.__getitem__)
+        cheapest = self._cheapest(numbers)
         killers = self.killers.get(f"{mutant.file} {mutant.function}", Counter())
         known = [number for number, _ in killers.most_common(3) if number in set(numbers)]
+        return list(dict.fromkeys([*known, *self._of_each_row(cheapest)[:FIRST], *cheapest]))
+
+    def _cheapest(self, numbers: Iterable[int]) -> list[int]:
+        return sorted(numbers, key=self.recorded.seconds.__getitem__)
+
+    def _of_each_row(self, cheapest: Sequence[int]) -> list[int]:
+        """Take the first of each row and dtype."""
         first: dict[tuple[str, str], int] = {}
         for number in cheapest:
             first.setdefault(self.recorded.rows[number], number)
-        early = sorted(first.values(), key=self.recorded.seconds.__getitem__)[:FIRST]
-        return list(dict.fromkeys([*known, *early, *cheapest]))
+        return self._cheapest(first.values())
+
+    @contextmanager
+    def compiling(self) -> Iterator[Callable[[Mutant], Verdict] | None]:
+        """Inside, a function judges by one experiment of each row and dtype, compiled; None where that would be the same."""
+        if self.backend not in JUDGED_AGAIN:
+            yield None
+            return
+        engine = Engine(self.backend, self.selection, self.seeds, record=False, compiled=True)
+        try:
+            yield lambda mutant: engine.judge_by(mutant, self._of_each_row(self._cheapest(self.seen_by(mutant))))
+        finally:
+            engine.stop()
 
     def judge_by_cell(self, mutant: Mutant, cell: str) -> Verdict | None:
         """Judge by the experiment that a cell is of alone; None where there is no such cell now, or it fails by itself."""
@@ -202,7 +226,8 @@ class Engine:
         """Return the child's verdict; None, with a new child, where the backend without the mistakes fails afterwards."""
         began = time.perf_counter()
         try:
-            usual = [self.recorded.seconds[number] if self.recorded.seconds else 1.0 for number in numbers]
+            alone = COMPILING if self.compiled else 1.0
+            usual = [self.recorded.seconds[number] if self.recorded.seconds else alone for number in numbers]
             request = {"texts": texts_of(mutants), "experiments": numbers, "seconds": usual}
             self.child.gateway.send(json.dumps(request))
             answer = self.child.receive(TIMES * sum(usual) + MORE)
@@ -223,7 +248,7 @@ class Engine:
     def restart(self) -> None:
         """Start a new child, without a new record; what an experiment expects is computed when it is next judged."""
         self.child.stop()
-        self.child = Child(self.backend, self.selection, self.seeds, known=None)
+        self.child = Child(self.backend, self.selection, self.seeds, None, self.compiled)
         self.child.receive(RECORDING)
 
     def stop(self) -> None:

@@ -1,8 +1,8 @@
 """Settings of each framework by which a mistake costs little compilation, and its way to keep a gradient from an expression.
 
-TensorFlow runs its functions eagerly: a mistake in Python code is the same mathematics when it is not compiled. JAX compiles,
-for its single operations take longer than that; programs that a mistake leaves as they are come from a folder of compiled
-ones.
+TensorFlow runs its functions eagerly: a mistake in Python code is mostly the same mathematics when it is not compiled. What
+survives so is judged once more compiled, by few experiments. JAX compiles, for its single operations take longer than that;
+programs that a mistake leaves as they are come from a folder of compiled ones.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ XLA_FLAGS = (
     " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
 COMPILED = ("jax",)
+JUDGED_AGAIN = ("tensorflow",)  # compiled
 
 
 def _torch(X: Any) -> Any:
@@ -79,13 +80,13 @@ DETACH = Detach()
 DETACHING = {"torch": _torch, "tensorflow": _tensorflow, "paddle": _paddle, "mxnet": _mxnet, "jax": _jax}
 
 
-def prepare(backend: str) -> None:
-    """Set the environment, before the backend is imported."""
+def prepare(backend: str, compiled: bool = False) -> None:
+    """Set the environment, before the backend is imported; ``compiled``: whatever it costs."""
     if backend == "tensorflow":
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         import tensorflow as tf
 
-        tf.config.run_functions_eagerly(True)
+        tf.config.run_functions_eagerly(not compiled)
     if backend == "jax":
         os.environ.setdefault("XLA_FLAGS", XLA_FLAGS)
         import jax

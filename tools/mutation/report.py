@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable
 from typing import Any
 
@@ -94,7 +95,7 @@ def page(run: dict[str, Any]) -> str:
         "No cell executes these lines; how many mistakes they could hold:\n",
         *(f"- {backend}: {_not_reached(facts)}" for backend, facts in run["backends"].items()),
         "\n## Left out\n",
-        "\n".join(f"- `{name}`: {why}." for table in LEFT_OUT for name, why in table.items()),
+        *(f"- `{name}`: {why}." for name, why in ChainMap(*reversed(LEFT_OUT)).items()),
     ]
     return "\n".join(parts) + "\n"
 

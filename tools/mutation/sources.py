@@ -79,6 +79,7 @@ DECLARED_LEFT_OUT = {
     "imitates_int8": "what the command line says of a speed; tests/core/test_slower_precision.py holds it",
 }
 CONSTANTS_LEFT_OUT = {
+    "always_compiles": "what a report says of a trainer; tests/core/test_training_reports.py holds it",
     "__all__": "names; tests/meta/test_contract.py holds them",
     "COLDEST": "a limit of a check; transformer_mb/conformance/test_sampling.py holds it",
     "SMALLEST_SHARE": "a limit of a check; transformer_mb/conformance/test_sampling.py holds it",

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .engine import CUT_GRADIENT, Engine, Verdict
+from .judged import EQUIVALENT
 from .mutants import Mutant
 
 ALONE = 20.0  # seconds of experiments, as they were recorded, that judge a mistake by itself first
@@ -39,7 +40,24 @@ class Suspect:
 
 
 def judged(engine: Engine, mutants: Sequence[Mutant], killers: Mapping[str, str]) -> Iterator[tuple[Mutant, Verdict]]:
-    """Every mistake with its verdict, as soon as there is one. ``killers``: the cells that killed some by other code."""
+    """Every mistake with its verdict, as soon as there is one. ``killers``: the cells that killed some by other code.
+
+    What survives, and is no equal of what it replaces, is judged once more where its framework compiles.
+    """
+    survivors: list[tuple[Mutant, Verdict]] = []
+    for mutant, verdict in _judged(engine, mutants, killers):
+        if verdict.status == "survived" and mutant.key not in EQUIVALENT:
+            survivors.append((mutant, verdict))
+        else:
+            yield mutant, verdict
+    if survivors:
+        with engine.compiling() as compiled:
+            for mutant, verdict in survivors:
+                again = compiled(mutant) if compiled else verdict
+                yield mutant, again if again.status == "killed" else verdict
+
+
+def _judged(engine: Engine, mutants: Sequence[Mutant], killers: Mapping[str, str]) -> Iterator[tuple[Mutant, Verdict]]:
     suspects: list[Suspect] = []
     for mutant in mutants:
         again = engine.judge_by_cell(mutant, killers.get(mutant.key, ""))

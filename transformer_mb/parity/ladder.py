@@ -22,7 +22,8 @@ class Row:
         sentence: what is true of a backend whose cells all pass.
         computation: what the backend is asked for.
         measured: what of the answer is compared with the reference's: one of ``measures.MEASURES``, or ``tokens``,
-            ``losses``, ``bits``, ``parts``, ``masks``, ``draws`` or ``first``, which experiments of their own compare.
+            ``losses``, ``bits``, ``parts``, ``masks``, ``draws``, ``hypotheses``, ``refusals`` or ``first``, which
+            experiments of their own compare.
         limit: of the relative error in float64. In the other dtypes it is a multiple of NumPy's own: see verdict/limits.py.
         dtypes: in which it is measured, where the backend has them.
         made_of: rows whose comparisons it is made of, and whose negative controls hold for it.
@@ -63,6 +64,9 @@ LADDER = {
         Row("beam tokens", "So does beam search.", "decode", "tokens", 1e-11),
         # Of tokens that are drawn none may be another: see rows/drawn_tokens.py. Near-ties are counted.
         Row("drawn tokens", "By the numbers that it draws it samples the tokens of the rule.", "draw", "draws", 0.0),
+        Row("given numbers", "By numbers that it is given it draws the rule's tokens.", "draw_given", "draws", 0.0),
+        Row("hypotheses", "All of a beam's come, with scores in float32's digits.", "listed", "hypotheses", 0.0, EVERY_DTYPE),
+        Row("refused inputs", "What the reference refuses it refuses too.", "refused", "refusals", 0.0),
         Row("stepwise loss", "Put into any state of a training, it has the reference's loss.", "step", "loss", 1e-11),
         Row("stepwise gradients", "It has the reference's gradients there.", "step", "gradients", 1e-10),
         Row("stepwise update", "It takes the reference's step from there.", "step", "update", 1e-11),

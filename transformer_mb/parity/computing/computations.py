@@ -263,6 +263,7 @@ def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer] | str] = {
     **{one.__name__: one for one in (layer, model, part, update, step, whole_step, eight_bits, run, train, parts, repeated)},
     **{"decode": "decoding", "cached": "decoding", "life": "life", "made": "made", "masks": "mask_reading", "draw": "decoding"},
+    **{"draw_given": "decoding", "listed": "decoding", "refused": "refusing"},
 }
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from .mistaken_searches import mistaken
 
 # Whatever the temperature and the numbers: of two tokens the likelier has half by itself, of equal ones the lower.
 LIKE_GREEDY = Sampling(temperature=100.0, top_k=2, top_p=0.5)
+UNSAID = 4, 0.6  # hypotheses and length penalty of a beam search that is asked for by its name alone
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,8 @@ class _Search:
             return self.backend.greedy(*inputs, **self.forced)
         if self.spec["mistake"] is not None:
             return [found.ids for found in self.scored(steps)]
-        return self.backend.beam(*inputs, self.spec["beam"], self.spec["length_penalty"], **self.covering)
+        said = self.spec["beam"], self.spec["length_penalty"]
+        return self.backend.beam(*inputs, *(() if said == UNSAID else said), **self.covering)
 
     def scored(self, steps: int) -> list[ScoredIds]:
         """The best hypothesis of each row; greedily it is that of a beam of one."""
@@ -181,6 +185,22 @@ def _logits_of_steps(backend: Backend, native: Any, source: np.ndarray, lens: np
     return made_of([logits], np.take_along_axis(logits, steps[..., None], axis=1))
 
 
+def listed(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray]:
+    """All hypotheses of one step from logits that are the output's ``bias``, as a search lists them that is told no number.
+
+    ``tokens`` [B, hypotheses], and ``scores`` [B, hypotheses, 2], after the penalties and before.
+    """
+    config = TransformerConfig.from_dict(spec["config"])
+    native = backend.create_empty(config)
+    weights = {name: np.zeros(shape) for name, shape in backend.parameter_shapes(native).items()}
+    backend.set_weights(native, {**weights, "decoder.dense.bias": arrays["bias"]})
+    found = backend.hypotheses(native, arrays["source"], None, 1, **spec["said"])
+    return {
+        "tokens": np.array([[one.ids[0] for one in row] for row in found]),
+        "scores": np.array([[(one.score, one.log_probability) for one in row] for row in found]),
+    }
+
+
 NEVER = -1e4  # of an end: no number draws it, nor does rounding
 
 
@@ -207,6 +227,17 @@ def draw(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray]:
         ids = np.array(rows)
         numbers = np.asarray((ids - (ids > config.eos_id) + 0.5) / ((config.target_vocab_size or 0) - 1))
         answer[f"numbers.{number}"] = numbers.astype("float64" if backend.dtype == "float64" else "float32")
+    return answer
+
+
+def draw_given(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray]:
+    """``tokens.N`` [B]: what the backend's own rule draws by the ``logits`` [B, V] and the ``numbers`` [B], from 0 to 1."""
+    drawn = import_module(f"{type(backend).__module__.rpartition('.')[0]}.decoding").drawn
+    logits, answer = arrays["logits"], {}
+    for number, options in enumerate(spec["samplings"]):
+        truncation = Sampling(**options).truncation(logits.shape[-1])
+        ids = backend.apply(partial(drawn, truncation=truncation), logits, arrays["numbers"])
+        answer[f"tokens.{number}"] = ids.astype(np.int64)  # frameworks without float64 number in 32 bits
     return answer
 
 

@@ -127,6 +127,22 @@ class Life:
         self.set(model, weights)
         return {"logits": self._logits(kept, batch)}
 
+    def replace(self, model: int, weights: int, batch: int) -> Answer:
+        """Put another network into the decoder's first block, search, and put the first one back: its ``best`` scores."""
+        native = self.models[model]
+        other = copy.deepcopy(native)
+        self.backend.set_weights(other, under(f"weights {weights}", self.arrays))
+        block, theirs = (next(iter(each.decoder.blks)) for each in (native, other))
+        own, block.ffn = block.ffn, theirs.ffn
+        try:
+            return self.scores(model, batch)
+        finally:
+            block.ffn = own
+
+    def scores(self, model: int, batch: int) -> Answer:
+        found = self.backend.hypotheses(*self._searched(model, batch), 2, n_best=1)
+        return {"best": np.array([rows[0].score for rows in found], self.backend.dtype)}
+
     def reload(self, model: int, batch: int) -> Answer:
         """Save a model, load it: the ``logits`` of what was loaded."""
         with tempfile.TemporaryDirectory(prefix="life-") as folder:

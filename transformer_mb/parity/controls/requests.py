@@ -42,6 +42,7 @@ from ..ladder import LADDER
 from ..rows.first_weights import AS_MADE, HIDDEN, WIDTH
 from ..rows.hand_over import CONTINUES, FIRST
 from ..rows.model_cases import SMALL
+from ..rows.refused_inputs import FIRST_WRONG, RIGHT
 from ..rows.token_models import Search
 from ..rows.tokens import BEAMS, CASES, TIED, special_searches
 from ..rows.training import CONTINUED, HANDED_OVER_AT, FreeRunning, Recording, step_request
@@ -108,6 +109,9 @@ CONTROLS = (
         LAYER,
         "self-attention, heads of three numbers, not scaled, causal",
         setting("options", "attention_scale", value=True),
+    ),
+    Coarse(
+        "a moved epsilon", LAYER, "layer norm of numbers far from zero, without affine", setting("options", "eps", value=0.9)
     ),
     Control("TF32 left on", LAYER, "self-attention", in_tf32),
     Control("a perturbed weight", GRADIENTS, "encoder block, silu, biases", perturbed("weights.ffn.dense2.weight")),
@@ -198,6 +202,7 @@ CONTROLS = (
     Control("a mask shifted by one", "fast loss", "compile*", shifted("batch.target_valid_lens")),
     Control("a mask shifted by one", "fast loss", "bf16, gelu*", shifted("batch.target_valid_lens")),
     Control("a mask shifted by one", "fast logits", "int8, gelu*", shifted("batch.source_valid_lens")),
+    Control("eight bits that are not taken", "fast logits", "int8, gelu*", specified({"fast": {}})),
     Control("a transposed square matrix", "fast logits", "int8, d2l", transposed(f"{DECODER}.attention1.W_o.weight")),
     Control("a transposed square matrix", "fast gradients", "compile*", transposed(f"{SHALLOW}.attention1.W_o.weight")),
     Control("one dropped element more", "fast gradients", "compile*", flipped("masks.encoder.dropout")),
@@ -222,6 +227,10 @@ CONTROLS = (
     Control("a top_k that is ignored", "drawn tokens", "*", sampled(top_k=None)),
     Control("a top_p that is ignored", "drawn tokens", "*", sampled(top_p=1.0)),
     Control("numbers of another seed", "drawn tokens", "*", sampled(seed=2**31)),
+    Control("a top_k that is ignored", "given numbers", "*", sampled(top_k=None)),
+    Coarse("suppressed tokens", "hypotheses", "*", setting("config", "suppress_ids", value=[])),
+    Coarse("a narrower beam", "hypotheses", "*", specified({"said": {"beam": 3}})),
+    Control("nothing is refused", "refused inputs", "*", setting("wrong", FIRST_WRONG, value=RIGHT)),
     Control("two sites share their masks", "own dropout", "*", specified({"copied": SHARING})),
     Control("the masks of the step before", "own dropout", "*", specified({"counts": [0, 0]})),
     Control("the masks of another seed", "own dropout", "*", specified({"seeds": [0, 0]})),

@@ -15,13 +15,13 @@ from ...config import TransformerConfig
 from ...dropout_masks import dropout_masks
 from ...random_streams import stream
 from ...rounding import TF32_TOWARDS_ZERO
-from ..cells import Ask, Cell, Result, is_offered
+from ..cells import FAILED, PASSED, Ask, Cell, Result, is_offered
 from ..computing import reference
 from ..computing.alterations import shifted
 from ..computing.messages import Request, named, perturbed_copy, rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
-from ..verdict.limits import ByArray, worst_by_array
+from ..verdict.limits import ByArray, worst_by_array, worst_errors
 from .drawn_values import model_weights, redrawn, with_uneven_rows
 from .model_cases import CONFIGS, SMALL, ModelCase
 from .models import drawn_batch, model_request
@@ -30,6 +30,7 @@ from .models import drawn_batch, model_request
 RATE = 2.0**14
 SGD: dict[str, Any] = {"optimizer": "sgd", "learning_rate": RATE, "normalization": "tokens", "label_smoothing": 0.1}
 # In which of NumPy's ``gpu_settings`` a format's losses are measured for a GPU, the worst of them: it may round either way.
+LEAST_SHARE = 0.1  # of what NumPy loses in eight bits
 ROUNDINGS = {"tf32": (None, TF32_TOWARDS_ZERO)}
 
 
@@ -122,6 +123,27 @@ class CoarseComparison(FastComparison):
         return False
 
 
+class EightBits(CoarseComparison):
+    """Held to a least loss too: what is as exact as float32 has rounded nothing, whatever it was asked for."""
+
+    def run(self, backend: str, ask: Ask) -> list[Result]:
+        answers: list[Arrays] = []
+
+        def kept(request: Request) -> Arrays:
+            answers.append(ask(request))
+            return answers[-1]
+
+        return [self._rounded(result, answers[0]) for result in super().run(backend, kept)]
+
+    def _rounded(self, result: Result, got: Arrays) -> Result:
+        lost = worst_errors(self.errors_of(got)[result.row].values()).norm
+        least = LEAST_SHARE * self.baseline(result.row).numpy.norm
+        if result.status != PASSED or lost >= least:
+            return result
+        reason = f"{lost:.1e} by norm, less than eight bits can lose; at least {least:.1e} was expected"
+        return replace(result, status=FAILED, reason=reason, error=lost, limit=least)
+
+
 def fast_experiments(dtype: str, seed: int, on_gpu: Collection[str]) -> list[Comparison]:
     return [
         comparison(f"{fast.option}, {name}", fast, partial(fast_request, name, fast, dtype, seed), dtype, on_gpu)
@@ -136,7 +158,8 @@ def comparison(case: str, fast: Fast, make: Callable[..., Request], dtype: str, 
     rows = rows_of(fast.computation, dtype)
     if fast.rounded_to is None:
         return FastComparison(case, dtype, rows, make, **shared)
-    return CoarseComparison(case, dtype, rows, make, redrawn=True, shows=fast.shows, **shared, rounded_to=fast.rounded_to)
+    kind = EightBits if fast.option == "int8" else CoarseComparison
+    return kind(case, dtype, rows, make, redrawn=True, shows=fast.shows, **shared, rounded_to=fast.rounded_to)
 
 
 def fast_request(name: str, fast: Fast, dtype: str, seed: int, attempt: int = 0) -> Request:

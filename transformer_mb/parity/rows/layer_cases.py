@@ -22,7 +22,8 @@ class Case:
     ``training`` runs it in training mode; what it drops out, ``masks`` say: the shape of each by its path. ``ill_conditioned``
     inputs make any implementation lose digits: the limits of such a case grow with what the reference itself loses.
     ``every_dtype`` has one case of each kind of layer, with and without masks, compared in formats of two bytes too; a case of
-    ``long_sums`` in these alone, with a cotangent that has no negative number, so that sums over rows only grow.
+    ``long_sums`` in these alone, with a cotangent that has no negative number, so that sums over rows only grow. In formats of
+    two bytes an output of ``one_rounding`` is computed in more, and rounded at the end.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Case:
     ill_conditioned: bool = False
     every_dtype: bool = False
     long_sums: bool = False
+    one_rounding: bool = False
 
 
 # ReLU's slope jumps: in bfloat16 an input that rounding moves across zero changes a gradient by more than a mistake would, in
@@ -74,6 +76,8 @@ CASES = [
     Case("rms norm", "LayerNorm", ([D],), ("X",), {"kind": "rms_norm"}, every_dtype=True),
     Case("rms norm over two axes, another epsilon", "LayerNorm", ([T, D],), ("X",), {"kind": "rms_norm", "eps": 0.1}),
     Case("rms norm without affine", "LayerNorm", ([D],), ("X",), {"kind": "rms_norm", "affine": False}),
+    *(Case(f"{kind.replace('_', ' ')} of numbers far from zero, without affine", "LayerNorm", ([D],), ("far from zero",),
+           {"kind": kind, "affine": False}, every_dtype=True, one_rounding=True) for kind in ("layer_norm", "std_norm")),
     Case("add and norm, post", "AddNorm", ([D], 0.0), ("X", "Y"), every_dtype=True),
     Case("add and norm, pre", "AddNorm", ([D], 0.0), ("X", "Y"), {"norm_position": "pre"}, every_dtype=True),
     Case("add and norm, two axes", "AddNorm", ([T, D], 0.0), ("X", "Y"), {"norm_eps": 1e-3}),

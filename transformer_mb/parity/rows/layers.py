@@ -42,9 +42,10 @@ def _experiments(cases: Iterable[Case], dtype: str, seed: int) -> list[Compariso
     for case in cases:
         if case.every_dtype or case.long_sums != (dtype in PLAIN_DTYPES):
             smooth = dtype in PLAIN_DTYPES or case.layer not in WITH_ACTIVATION or case.options.get("activation") in SMOOTH
-            rows = every_row if smooth else every_row[:1]
+            once = case.one_rounding and dtype not in PLAIN_DTYPES
+            rows = every_row if smooth and not once else every_row[:1]
             make = partial(layer_request, case, dtype, seed, len(rows) > 1)
-            experiments.append(Comparison(case.name, dtype, rows, make, case.ill_conditioned, redrawn=True))
+            experiments.append(Comparison(case.name, dtype, rows, make, case.ill_conditioned, redrawn=True, one_rounding=once))
     return experiments
 
 

@@ -61,7 +61,7 @@ def _with_bf16(request: Request) -> Request:
 
 
 def _request(name: str, optimizer: str, dtype: str, seed: int) -> Request:
-    """The first drawn life in which suppressed tokens change what is decoded."""
+    """The first drawn life in which suppressed tokens, and other weights, change what is decoded."""
     config = CONFIGS[name].replace(encoder_num_layers=1, decoder_num_layers=1)  # each shape is compiled
     arrays: dict[str, np.ndarray] = {}
     for number in range(WEIGHTS):
@@ -75,21 +75,22 @@ def _request(name: str, optimizer: str, dtype: str, seed: int) -> Request:
     for attempt in range(ATTEMPTS):
         operations = _operations(stream(seed, "parity", "life", attempt), config.suppress_ids)
         request = Request("life", dtype, {**spec, "operations": operations}, arrays)
-        if _shows_what_is_suppressed(request):
+        if _shows_what_changed(request):
             return request
-    raise ParityError(f"Seed {seed} must give a life in which suppressed tokens show, but {ATTEMPTS} do not: take another.")
+    raise ParityError(f"Seed {seed} must give a life whose tokens show what was changed, but {ATTEMPTS} do not: take another.")
 
 
 def _batch(shape: int, draw: int) -> int:
     return shape * DRAWS + draw
 
 
-def _shows_what_is_suppressed(request: Request) -> bool:
+def _shows_what_changed(request: Request) -> bool:
+    """Tell whether a search answers otherwise after the first tokens are suppressed, and after its last weights are set."""
     answer = reference.answer(request)
-    operations = request.spec["operations"]
-    at = next(number for number, (name, *_) in enumerate(operations) if name == "suppress")
-    before, after = (answer[f"tokens.{number}"] for number in (at - 1, at + 1))
-    return not np.array_equal(before, after)
+    greedy = [name == "greedy" for name, *_ in request.spec["operations"]]
+    between = [at for at in range(1, len(greedy) - 1) if greedy[at - 1 : at + 2] == [True, False, True]]
+    changes = between[0], between[-1]
+    return not any(np.array_equal(answer[f"tokens.{at - 1}"], answer[f"tokens.{at + 1}"]) for at in changes)
 
 
 def _operations(random: np.random.Generator, suppressed: tuple[int, ...]) -> list[Operation]:
@@ -121,7 +122,8 @@ def _blocks(random: np.random.Generator, batches: list[int], suppressed: tuple[i
     ids = sorted(random.choice(range(4, 13), SUPPRESSED, replace=False).tolist())
     searches = [["greedy", one, batch] for batch in (first, second, third, first)]
     edited = [["suppress", one, ids], ["greedy", one, first], ["suppress", one, list(suppressed)], ["greedy", one, third]]
-    yield [*searches, *edited, ["step", one, second], ["greedy", one, third]]
+    others = [["set", one, 1 - one], ["greedy", one, third]]
+    yield [*searches, *edited, ["step", one, second], ["greedy", one, third], *others]
     one, first, second, third = drawn()
     yield [["beam", one, first], ["sample", one, first], ["set", one, 1], ["beam", one, first], ["sample", one, second]]
     one, first, second, third = drawn()
@@ -130,5 +132,8 @@ def _blocks(random: np.random.Generator, batches: list[int], suppressed: tuple[i
     yield [["reload", one, first]]
     one, first, second, third = drawn()
     yield [["evaluate_part", one, first]]
+    one, first, second, third = drawn()
+    searches = [["scores", one, batch] for batch in (first, second, first)]
+    yield [*searches, ["replace", one, 2, first], ["scores", one, third]]
     one, first, second, third = drawn()
     yield [["step", 1 - one, first], ["hand_over", one], ["step", 1 - one, second], ["step", one, third], ["weights", 1 - one]]

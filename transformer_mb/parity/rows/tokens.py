@@ -31,6 +31,7 @@ OTHERWISE = TransformerConfig(
     norm_affine=False,
     norm_eps=0.1,
     position_offset=2,
+    output_scale=True,
     activation="silu",
     ffn_gated=True,
     suppress_ids=(4,),

@@ -61,6 +61,7 @@ class Comparison:
         redrawn: ``make`` takes the number of an attempt, and the first request is taken that the dtype can say something of:
             the cap of its limits is unused, and the mistake in ``shows`` is plain.
         shows: by row a mistake in a request.
+        one_rounding: all that may be lost is what rounding the exact result loses, whatever NumPy does that rounds each step.
     """
 
     case: str
@@ -70,6 +71,7 @@ class Comparison:
     ill_conditioned: bool = False
     redrawn: bool = False
     shows: Mapping[str, Callable[[Request], Request]] = field(default_factory=dict)
+    one_rounding: bool = False
     after = False
 
     def __post_init__(self) -> None:
@@ -139,7 +141,8 @@ class Comparison:
         moved = [] if in_few_bits else [each for draw in draws for each in draw.moved[row].values()]
         judged_again = copies > PERTURBED_COPIES and self._may_round_at_random
         again = self._drawn_at_random.with_copies(copies) if judged_again else []
-        numpy = worst_by_array([*(draw.numpy[row] for draw in draws), *(draw[row] for draw in again)])
+        lost = [*(draw.numpy[row] for draw in draws), *(draw[row] for draw in again)]
+        numpy = worst_by_array([self._rounding[row]] if self.one_rounding else lost)
         return Baseline(
             worst_errors(numpy.values()),
             worst_errors(self._rounding[row].values()),

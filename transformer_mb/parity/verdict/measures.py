@@ -38,7 +38,7 @@ def training(request: Request, got: Arrays, expected: Arrays) -> ByArray:
 
 def lived(request: Request, got: Arrays, expected: Arrays) -> ByArray:
     """Compare each operation's gradients together, and all else by itself; tokens in float64 alone."""
-    kinds = ("losses", "logits", "weights") + (("tokens",) if request.dtype == "float64" else ())
+    kinds = ("losses", "logits", "weights", "best") + (("tokens",) if request.dtype == "float64" else ())
     found = {name: errors(got[name], value) for name, value in expected.items() if name.partition(".")[0] in kinds}
     numbers = {name.split(".")[1] for name in expected if name.startswith("gradient.")}
     groups = {f"gradient.{number}": [under(f"gradient.{number}", each) for each in (got, expected)] for number in numbers}
