@@ -71,7 +71,7 @@ def main(*sources: str) -> None:
     target.write_text(text + "\n}\n")
     run = json.loads(target.read_text())
     texts = (markdown(run), counts(run)) if gpus else (figures(run), summary(run))
-    for page, text in zip(("PARITY_FIGURES.md", "PARITY.md"), texts, strict=True):
+    for page, text in zip(("PARITY_FIGURES.md", "PARITY_ON_GPU.md" if gpus else "PARITY.md"), texts, strict=True):
         fill(ROOT / "docs" / page, f"parity-gpu{alone.replace('_', '-')}" if gpus else "parity", text)
     if not gpus:
         draw("parity")

@@ -1,4 +1,4 @@
-"""Keep what the matrix of many seeds measured: results/parity_seeds.json and its part of docs/PARITY.md.
+"""Keep what the matrix of many seeds measured: results/parity_seeds.json and its part of docs/SWEEPS.md.
 
     python benchmarks/seeds_results.py build/parity/seeds
 
@@ -104,7 +104,7 @@ def page_part(found: dict[str, Any]) -> str:
 def main(folder: str) -> None:
     found = gathered(Path(folder), json.loads(RESULTS.read_text(encoding="utf-8")))
     keep(RESULTS, found)
-    fill(ROOT / "docs" / "PARITY.md", "seeds", page_part(found))
+    fill(ROOT / "docs" / "SWEEPS.md", "seeds", page_part(found))
 
 
 if __name__ == "__main__":

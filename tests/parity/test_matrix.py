@@ -121,7 +121,7 @@ def test_the_pages_show_the_committed_run(committed):
 def test_the_pages_show_the_runs_on_a_gpu(column):
     run = json.loads(MEASURED.with_name(f"parity_NVIDIA_H200_{column}.json").read_text())
     mark = f"parity-gpu-{column}"
-    for page, text in (("PARITY_FIGURES.md", markdown), ("PARITY.md", counts)):
+    for page, text in (("PARITY_FIGURES.md", markdown), ("PARITY_ON_GPU.md", counts)):
         assert f"<!-- {mark}: begin -->\n{text(run)}<!-- {mark}: end -->\n" in (ROOT / "docs" / page).read_text()
 
 

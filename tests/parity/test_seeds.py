@@ -25,7 +25,7 @@ COMPILING = ("tensorflow", "jax")  # every case anew in a new process
 ROOT = Path(__file__).parents[2]
 FOUND = ROOT / "build" / "parity" / "seeds"
 # Cells that fail by the framework: the seed, the backend and how the cell's name begins. On another processor they may pass.
-KNOWN = [(17, "torch", "model gradients: drawn model 2: ")]  # GELU of oneDNN, see docs/PARITY.md
+KNOWN = [(17, "torch", "model gradients: drawn model 2: ")]  # GELU of oneDNN, see docs/SWEEPS.md
 
 
 @pytest.mark.long
@@ -55,7 +55,7 @@ def test_the_seeds_of_the_page_are_those_measured(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     from seeds_results import RESULTS, page_part
 
-    page = (ROOT / "docs" / "PARITY.md").read_text()
+    page = (ROOT / "docs" / "SWEEPS.md").read_text()
     _, _, rest = page.partition("<!-- seeds: begin -->\n")
     assert rest.partition("<!-- seeds: end -->\n")[0] == page_part(json.loads(RESULTS.read_text()))
 
