@@ -1,4 +1,4 @@
-"""Mistakes that the rows of given numbers, hypotheses, refused inputs, eight bits and far norms must fail: planted, each does."""
+"""Mistakes that the rows of given numbers, hypotheses, refused inputs, eight bits and far norms must fail."""
 
 import numpy as np
 import pytest

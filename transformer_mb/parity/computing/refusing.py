@@ -1,4 +1,4 @@
-"""Which wrong inputs a backend refuses in its own words, before it computes with them."""
+"""Wrong inputs, and whether a backend refuses them in our words, before it computes with them."""
 
 from __future__ import annotations
 

@@ -98,21 +98,13 @@ CONTROLS = (
     Coarse("no causal mask", LAYER, "self-attention, causal and lens", setting("call", "causal", value=False)),
     Control("the other GELU", LAYER, "ffn gelu", setting("options", "activation", value="gelu_tanh")),
     Coarse(
-        "the two factors of a gate exchanged",
-        LAYER,
-        "ffn gated by gelu tanh, without bias",
-        swapped("weights.dense1.weight", "weights.dense3.weight"),
+        "a gate's factors exchanged", LAYER, "ffn gated by gelu*", swapped("weights.dense1.weight", "weights.dense3.weight")
     ),
     Coarse("groups of heads interleaved", LAYER, "self-attention, fewer heads of keys, causal", interleaved(4, 2)),
     Coarse(
-        "scores scaled that are not to be",
-        LAYER,
-        "self-attention, heads of three numbers, not scaled, causal",
-        setting("options", "attention_scale", value=True),
+        "scores that are scaled", LAYER, "self-attention, heads of three*", setting("options", "attention_scale", value=True)
     ),
-    Coarse(
-        "a moved epsilon", LAYER, "layer norm of numbers far from zero, without affine", setting("options", "eps", value=0.9)
-    ),
+    Coarse("a moved epsilon", LAYER, "layer norm of numbers far*", setting("options", "eps", value=0.9)),
     Control("TF32 left on", LAYER, "self-attention", in_tf32),
     Control("a perturbed weight", GRADIENTS, "encoder block, silu, biases", perturbed("weights.ffn.dense2.weight")),
     Control("TF32 left on", GRADIENTS, "ffn gelu", in_tf32),

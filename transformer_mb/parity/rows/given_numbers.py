@@ -27,7 +27,7 @@ SAMPLINGS: tuple[dict[str, Any], ...] = (
 
 
 class GivenNumbers(OneAnswer):
-    """Of numbers near the end of a token's share either of two tokens will do."""
+    """The rule on both sides: a number near the end of a token's share may draw either of two tokens."""
 
     row, case = "given numbers", "also 0 and 1"
 
