@@ -35,7 +35,7 @@ from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.registry import load_backend_class
 
 from .executed import Executed
-from .frameworks import COMPILED, DETACH, forget, prepare
+from .frameworks import AGAIN, COMPILED, DETACH, forget, prepare
 from .sources import ROOT, SHARED, judge_of, module
 
 STEPS = 3  # of a training, one by one, in each dtype
@@ -79,8 +79,8 @@ def time_limit(seconds: float) -> Iterator[None]:
 class Package:
     """The modules of a backend's package, or of what all share: as they are, or with the text of some files replaced."""
 
-    def __init__(self, part: str):
-        self.part, self.backend = part, judge_of(part)
+    def __init__(self, part: str, backend: str):
+        self.part, self.backend = part, backend
         self.names = (f"transformer_mb.backends.{self.backend}", *(ABOVE if part == SHARED else ()))
         load_backend_class(self.backend)
         self.original = self._loaded()
@@ -147,8 +147,8 @@ class Judge:
     """The experiments of the matrix for one backend, of all seeds that were asked for."""
 
     def __init__(self, part: str, selection: dict[str, Any], seeds: list[int], compiled: bool = False):
-        self.part, self.backend = part, judge_of(part)
-        backend = self.backend
+        self.part = part
+        backend = self.backend = AGAIN if compiled else judge_of(part)
         # Before any mistake is made: for NumPy this is the very package.
         for dtype in EVERY_DTYPE:
             reference.backend(dtype)
@@ -157,7 +157,7 @@ class Judge:
             if isinstance(where, str):
                 computations.COMPUTATIONS[name] = getattr(import_module(f"{computations.__package__}.{where}"), name)
         prepare(backend, compiled)
-        self.package = Package(part)
+        self.package = Package(part, backend)
         loaded = load_backend_class(backend)
         self.dtypes = [dtype for dtype in EVERY_DTYPE if dtype in loaded.dtypes and dtype in selection["dtypes"]]
         self.original = {dtype: loaded(dtype=dtype) for dtype in self.dtypes}

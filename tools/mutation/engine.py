@@ -193,6 +193,15 @@ class Engine:
             first.setdefault(self.recorded.rows[number], number)
         return self._cheapest(first.values())
 
+    def _few_names(self, mutant: Mutant) -> list[str]:
+        """Name one experiment of each row and dtype that executes the mistake."""
+        return [self.recorded.cells[number] for number in self._of_each_row(self._cheapest(self.seen_by(mutant)))]
+
+    def named(self, names: Sequence[str]) -> list[int]:
+        """Number the experiments by the names of their first cells; those that this engine has."""
+        numbers = {name: number for number, name in enumerate(self.first["names"])}
+        return [numbers[name] for name in names if name in numbers]
+
     @contextmanager
     def compiling(self) -> Iterator[Callable[[Mutant], Verdict] | None]:
         """Inside, a function judges by one experiment of each row and dtype, compiled; None where that would be the same."""
@@ -201,7 +210,7 @@ class Engine:
             return
         engine = Engine(self.backend, self.selection, self.seeds, record=False, compiled=True)
         try:
-            yield lambda mutant: engine.judge_by(mutant, self._of_each_row(self._cheapest(self.seen_by(mutant))))
+            yield lambda mutant: engine.judge_by(mutant, engine.named(self._few_names(mutant)))
         finally:
             engine.stop()
 

@@ -1,8 +1,8 @@
 """Settings of each framework by which a mistake costs little compilation, and its way to keep a gradient from an expression.
 
 TensorFlow runs its functions eagerly: a mistake in Python code is mostly the same mathematics when it is not compiled. What
-survives so is judged once more compiled, by few experiments. JAX compiles, for its single operations take longer than that;
-programs that a mistake leaves as they are come from a folder of compiled ones.
+survives so, or in what all share, is judged once more by compiled TensorFlow, in few experiments. JAX compiles, for its single
+operations take longer than that; programs that a mistake leaves as they are come from a folder of compiled ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from .sources import ROOT
+from .sources import ROOT, SHARED
 
 PROGRAMS = ROOT / "build" / "mutants" / "jax"
 XLA_FLAGS = (
@@ -20,7 +20,8 @@ XLA_FLAGS = (
     " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
 COMPILED = ("jax",)
-JUDGED_AGAIN = ("tensorflow",)  # compiled
+AGAIN = "tensorflow"  # compiled, which judges once more what survives in these
+JUDGED_AGAIN = (AGAIN, SHARED)
 
 
 def _torch(X: Any) -> Any:

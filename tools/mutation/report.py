@@ -31,7 +31,8 @@ low, never too high.
 """
 NO_GRADIENT = "the value is no tensor of floats, so there is no gradient to cut off"
 SHARED_FILES = """*Shared* are the files that all backends compute with. NumPy's cells judge them: the reference has code of
-its own for what they do.
+its own for what they do. What survives in them, or in TensorFlow run eagerly, is judged once more by compiled TensorFlow, with
+one cell of each row and dtype.
 """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterable
@@ -16,9 +17,10 @@ from scipy.stats import binomtest
 from .engine import Verdict
 from .judged import EQUIVALENT
 from .mutants import Mutant
-from .sources import judge_of
+from .sources import BACKENDS
 
 KILLED, SURVIVED, EQUAL = "killed", "survived", "equivalent"
+RAISED = re.compile(rf"({'|'.join(BACKENDS)}) (raised|could not be made|did not answer)")
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,6 @@ class Record:
         return self.key.partition(" ")[0]
 
     @property
-    def backend(self) -> str:
-        return self.file.partition("/")[0]
-
-    @property
     def fate(self) -> str:
         """``raised`` where no number was needed to notice it: the backend raised, hung, or could not be imported.
 
@@ -50,13 +48,9 @@ class Record:
         """
         if self.status == "no change" or (self.key in EQUIVALENT and self.status != KILLED):
             return EQUAL
-        if self.status == KILLED and (not self.cell or self.said.startswith(_refusals(self.backend))):
+        if self.status == KILLED and (not self.cell or RAISED.match(self.said)):
             return "raised"
         return self.status
-
-
-def _refusals(backend: str) -> tuple[str, ...]:
-    return tuple(f"{judge_of(backend)} {what}" for what in ("raised", "could not be made", "did not answer"))
 
 
 @dataclass(frozen=True)

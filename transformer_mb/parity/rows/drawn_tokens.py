@@ -71,7 +71,7 @@ ROW = "drawn tokens"
 ROWS, STEPS, SOURCE = 8, 12, 5
 EVEN = 1 << 14  # tokens of the model that shows the numbers: exact in float32, as their sums are
 EIGHTHS, SHOWN = 8, 3
-NEARLY_GREEDY = 0.02
+GIVEN = (2, 0.02)  # temperatures: a whole number, and one by which hardly another than the first token is drawn
 # Logits of a step may be off by this many times what NumPy's are in the dtype, or this many units in the last place.
 TIMES, UNITS = 4.0, 16.0
 NEXT = 1e-10  # the difference of two logits that float32 cannot tell apart
@@ -92,7 +92,7 @@ class DrawnTokens(OneAnswer):
 
     @cached_property
     def samplings(self) -> list[dict[str, Any]]:
-        """Colder and hotter than 1, by each cut alone and by both; and so cold that hardly another than the first is drawn."""
+        """Colder and hotter than 1, by each cut alone and by both; a whole number; and so cold that hardly another is drawn."""
         random = stream(self.seed, "parity", ROW)
 
         def sampling(hot: bool, top_k: bool, top_p: bool) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class DrawnTokens(OneAnswer):
             )
 
         kinds = ((False, False, False), (True, False, False), (True, True, False), (True, False, True), (True, True, True))
-        return [*(sampling(*kind) for kind in kinds), sampling(False, False, False) | {"temperature": NEARLY_GREEDY}]
+        return [*(sampling(*kind) for kind in kinds), *(sampling(False, False, False) | {"temperature": t} for t in GIVEN)]
 
     @cached_property
     def request(self) -> Request:
