@@ -50,6 +50,18 @@ def test_attention_as_one_node_is_differentiated_once_and_twice(keys, drops, sca
     assert not found[0][0][0, :, 0].any() and not found[1][0][0, :, 0].any()  # nothing at all where nothing may be attended to
 
 
+def test_attention_without_heads_is_differentiated_as_one_node():
+    """[B, T, D], with as many keys as queries, so that exchanged axes would fit."""
+    tensors = [tensor.detach()[:, 0].requires_grad_() for tensor in arrays(steps=6)[:3]]
+    every, cotangent = torch.ones(2, 6, 6, dtype=torch.bool), torch.randn(2, 6, 4, dtype=torch.float64)
+    found = [
+        torch.autograd.grad(function(*tensors, every, None, 0.5), tensors, cotangent)
+        for function in (ComposedAttention.apply, composed)
+    ]
+    for got, expected in zip(*found, strict=True):
+        torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_attention_in_two_bytes_is_no_node_of_ours(dtype):
     """Its backward would round each step; torch's own softmax keeps float32 inside, forward and backward."""
