@@ -166,10 +166,16 @@ def whole_step(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 
 def eight_bits(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """The ``logits`` of a model, whose linear layers multiply whole numbers of eight bits where ``fast`` says int8."""
+    """The ``logits`` of a model, whose linear layers multiply whole numbers of eight bits where ``fast`` says int8.
+
+    ``logits.last``: of the token that a search finds most probable after the ``prefix``, its log-probability.
+    """
     native, batch = model_of(backend, spec["config"], arrays), under("batch", arrays)
     native = backend.quantized(native) if spec["fast"].get("dtype") == "int8" else native
-    return {"logits": backend.logits(native, batch["source"], batch["target_in"], batch["source_valid_lens"])}
+    source, lens, prefix = batch["source"], batch["source_valid_lens"], spec["prefix"]
+    found = backend.hypotheses(native, source, lens, len(prefix) + 1, 1, n_best=1, prefixes=[prefix] * len(source))
+    logits = backend.logits(native, source, batch["target_in"], lens)
+    return {"logits": logits, "logits.last": np.array([best.log_probability for (best,) in found], backend.dtype)}
 
 
 def run(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:

@@ -60,6 +60,7 @@ class Fast:
 
 # In eight bits much is lost beside which one key more or less is nothing, where no query attends to it.
 MASKS = {"fast logits": shifted("batch.source_valid_lens")}
+PREFIX = [5, 9, 4, 7]  # of a target that a search continues
 MODELS = ("gelu, halves", "silu, uneven sides", "shared and tied, padding")
 FAST = (
     Fast("bf16", {"precision": "bf16"}, ("float32",), MODELS, rounded_to="bfloat16"),
@@ -176,7 +177,14 @@ def fast_request(name: str, fast: Fast, dtype: str, seed: int, attempt: int = 0)
     arrays = rounded_arrays(named("weights", weights), fast.rounded_to or dtype)
     masks = dropout_masks(case.config, seed, 0, case.rows, case.source_steps, case.target_steps)
     arrays |= named("batch", drawn_batch(case, random)) | named("masks", masks)
-    spec = {"config": case.config.to_dict(), "options": SGD, "fast": fast.options, "step_count": 0, "times": fast.times}
+    spec = {
+        "config": case.config.to_dict(),
+        "options": SGD,
+        "fast": fast.options,
+        "step_count": 0,
+        "times": fast.times,
+        "prefix": PREFIX,
+    }
     return Request(fast.computation, dtype, spec | ({"setting": fast.setting} if fast.setting else {}), arrays)
 
 

@@ -102,6 +102,8 @@ CASES = [
     attention("dot product, weights asked for", "Q", "K", "V", "lens with 0", need_weights=True),
     Case("dot product, dropout, weights asked for", "DotProductAttention", (0.3,), ("Q", "K", "V", "lens with 0"),
          call={"need_weights": True}, training=True, masks={"dropout": (B, T, S)}, every_dtype=True),
+    Case("dot product, dropout", "DotProductAttention", (0.3,), ("Q", "K", "V", "lens with 0"), training=True,
+         masks={"dropout": (B, T, S)}),
     attention("self-attention", "X", "X", "X", **MHA),
     Case("self-attention, dropout", "MultiHeadAttention", (D, D, D, D, H, 0.3), ("X", "X", "X", "lens T"), training=True,
          masks={"attention.dropout": (B, H, T, T)}),

@@ -6,6 +6,7 @@ tokens, and would not be the same under the mistakes that a search is most likel
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -222,7 +223,9 @@ def _decisive(weights: dict[str, np.ndarray], config: TransformerConfig, random:
     """Logits further apart, and an end that is neither rare nor at once."""
     table = "encoder.embedding.weight" if config.share_embeddings else "decoder.embedding.weight"
     output = table if config.tie_output else "decoder.dense.weight"
-    weights[output] = weights[output] * random.choice([1.5, 3.0])
+    # A scale of the output would leave the choice to the bias.
+    undone = math.sqrt(config.num_hiddens) if config.output_scale and not config.tie_output else 1.0
+    weights[output] = weights[output] * (undone * random.choice([1.5, 3.0]))
     if config.tie_output:  # or each token's own vector, which it reads, makes it follow itself
         for name in weights:
             if name.startswith("decoder") and name.endswith("ffn.dense2.weight"):
