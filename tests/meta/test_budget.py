@@ -62,7 +62,7 @@ ROOMS = {
     "tests/reports": (600, 5),
     "tests/site": (746, 9),
     "tests/tools": (523, 5),
-    "tools": (2_807, 21),
+    "tools": (2_812, 21),
     "benchmarks": (3_656, 44),
     "examples": (947, 11),
     "docs": (778, 11),

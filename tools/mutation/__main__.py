@@ -20,6 +20,7 @@ from transformer_mb.built_in import EVERY_DTYPE
 from transformer_mb.parity.worker import source_digest
 
 from .engine import Engine
+from .frameworks import AGAIN
 from .mutants import Mutant, all_mutants, sample
 from .report import HEAD, by_file, printed, summary
 from .results import Results
@@ -112,6 +113,7 @@ def main() -> None:
         "number": None if chosen.all else chosen.number,
         "mutants_seed": chosen.mutants_seed,
         "digest": source_digest(),
+        "again": AGAIN,
     }
     results = Results(chosen.json, facts)
     failed = False

@@ -31,7 +31,9 @@ low, never too high.
 """
 NO_GRADIENT = "the value is no tensor of floats, so there is no gradient to cut off"
 SHARED_FILES = """*Shared* are the files that all backends compute with. NumPy's cells judge them: the reference has code of
-its own for what they do. What survives in them, or in TensorFlow run eagerly, is judged once more by compiled TensorFlow, with
+its own for what they do.
+"""
+AGAIN = """What survived in the shared files, or in TensorFlow run eagerly, was judged once more by compiled TensorFlow, with
 one cell of each row and dtype.
 """
 
@@ -86,6 +88,7 @@ def page(run: dict[str, Any]) -> str:
         f"Measured: {chosen}, drawn by seed {run['mutants_seed']}; the matrix's cells of seed {seeds}.\n",
         score_table(run),
         *([SHARED_FILES] if SHARED in run["backends"] else []),
+        *([AGAIN] if run.get("again") else []),
         'By file, killed / (killed + survived); "-" where every mistake raised or is equivalent, empty where none was drawn:\n',
         table(("file", *run["backends"]), by_file(run)),
         "## Survivors\n",
