@@ -17,6 +17,8 @@ from transformer_mb.parity.rows.layers import layer_experiments
 from transformer_mb.parity.rows.refused_inputs import RefusedInputs
 from transformer_mb.rounding import rounded
 
+rule = numpy_decoding.drawn
+
 
 def found(experiment, backend_class=BACKEND):
     backend = backend_class(dtype=experiment.dtype)
@@ -33,16 +35,9 @@ def test_a_number_of_one_draws_what_was_kept(monkeypatch):
 
 
 def to_the_last_token(logits, uniform, truncation):
-    """Beyond the last sum it takes the last of all tokens, whatever was cut."""
-    order = np.argsort(-logits, axis=-1, kind="stable")
-    falling = np.take_along_axis(logits, order, axis=-1)
-    weights = np.exp((falling - falling[:, :1]) / truncation.temperature)
-    weights[:, truncation.top_k :] = 0.0
-    before = np.cumsum(weights, axis=-1) - weights
-    weights[before >= truncation.top_p * weights.sum(axis=-1, keepdims=True)] = 0.0
-    total = np.cumsum(weights, axis=-1)
-    place = (total <= uniform[:, None] * total[:, -1:]).sum(axis=-1)
-    return np.take_along_axis(order, np.minimum(place, logits.shape[-1] - 1)[:, None], axis=-1)[:, 0]
+    """Draw by 1 the last of all tokens, whatever was cut."""
+    every = truncation._replace(top_k=logits.shape[-1], top_p=1.0)
+    return np.where(uniform == 1.0, rule(logits, uniform, every), rule(logits, uniform, truncation))
 
 
 class ScoresInTwoBytes(BACKEND):
@@ -79,7 +74,7 @@ def test_more_or_fewer_hypotheses_are_not_those_that_were_expected(mistaken):
 
 
 class TakesAnyMask(BACKEND):
-    """What would be repeated is."""
+    """Repeat a mask that does not fit."""
 
     def apply(self, layer, *inputs, dropout_masks=None, **options):
         if dropout_masks:
