@@ -136,11 +136,12 @@ class Comparison:
         """Measure ``copies`` perturbed copies. float64 has fixed limits, and needs none unless the case is ill-conditioned."""
         if self.dtype == "float64" and not self.ill_conditioned:
             return Baseline()
+        in_few_bits, judged_again = self.judged_in not in PLAIN_DTYPES, copies > PERTURBED_COPIES
+        again = self._drawn_at_random.with_copies(copies) if judged_again and self._may_round_at_random else []
+        if judged_again and in_few_bits and not self._may_round_at_random:
+            copies *= 2  # as many draws as others have
         draws = self._draws.with_copies(0 if _from_given_gradients(row) else copies)
-        in_few_bits = self.judged_in not in PLAIN_DTYPES
         moved = [] if in_few_bits else [each for draw in draws for each in draw.moved[row].values()]
-        judged_again = copies > PERTURBED_COPIES and self._may_round_at_random
-        again = self._drawn_at_random.with_copies(copies) if judged_again else []
         lost = [*(draw.numpy[row] for draw in draws), *(draw[row] for draw in again)]
         numpy = worst_by_array([self._rounding[row]] if self.one_rounding else lost)
         return Baseline(
