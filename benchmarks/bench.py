@@ -21,7 +21,7 @@ import tomllib
 from pathlib import Path
 
 import environment_making
-from speed.jobs import made
+from speed.jobs import made, read_by
 from speed.limits import has, limits
 from speed.table import page, table, targets
 from speed.turns import PAUSE, race
@@ -50,6 +50,7 @@ def main():
     if not has(options.device):
         parser.error(f"--device must be one that PyTorch has here, got {options.device!r}")
     folder = options.folder.resolve()
+    jobs = folder / ("jobs-before" if options.before else "jobs")
     with open(TABLES / ("rows.toml" if options.device == "cpu" else "gpu_rows.toml"), "rb") as file:
         work = tomllib.load(file)["work"]
     if options.before:
@@ -74,12 +75,14 @@ def main():
             ]
             told = {"title": job["title"], "job": job["job"], **row}
             try:
-                made_here = made(job["job"], folder / "jobs", options.data)
+                made_here = made(job["job"], jobs, options.data)
+                if options.before:
+                    read_by(options.before.resolve(), made_here)
                 (told["ours_measured"], told["peer_measured"]), told["disturbance"] = race(made_here, sides, *timing)
                 told |= share(told, made_here, reached)
             except Exception as error:
                 told["failed"] = f"{type(error).__name__}: {error}"
-                errors = (folder / "jobs" / job["job"]).glob("errors*.txt")
+                errors = (jobs / job["job"]).glob("errors*.txt")
                 told["errors"] = {path.name: path.read_text()[-3000:] for path in errors}
             measured["rows"].append(told)
             print(*table([told], heading=len(measured["rows"]) == 1), sep="\n", flush=True)

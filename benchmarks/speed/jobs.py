@@ -6,7 +6,11 @@ The weights are this project's initial ones, or those of a short training; a for
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -42,6 +46,10 @@ MARIAN = TransformerConfig(
     eos_id=0, pad_id=VOCABULARY - 1, bos_id=1, decoder_start_id=VOCABULARY - 1, suppress_ids=(VOCABULARY - 1,),
 )  # fmt: skip
 ADAM = {"optimizer": "adam", "learning_rate": 1e-4, "clip_norm": 1.0, "normalization": "tokens"}
+FIELDS = """
+import dataclasses, transformer_mb
+print(*(field.name for field in dataclasses.fields(transformer_mb.TransformerConfig)))
+"""
 
 
 def save(folder, config, weights, options, arrays, **texts):
@@ -49,6 +57,19 @@ def save(folder, config, weights, options, arrays, **texts):
     own = {f"weights/{name}": array.astype(np.float32) for name, array in weights.items()}
     np.savez(folder / "arrays.npz", **own, **arrays)
     (folder / "job.json").write_text(json.dumps({"config": config.to_dict(), "options": options, **texts}))
+
+
+def read_by(checkout, folder):
+    """Leave out of a made job what the configuration of an earlier commit has no field for, where it is the default."""
+    path = {"PYTHONPATH": str(checkout)}
+    asked = subprocess.run(
+        [sys.executable, "-c", FIELDS], cwd=checkout, env=os.environ | path, check=True, capture_output=True, text=True
+    )
+    known, file = set(asked.stdout.split()), folder / "job.json"
+    job = json.loads(file.read_text())
+    defaults = {field.name: field.default for field in dataclasses.fields(TransformerConfig)}
+    job["config"] = {name: value for name, value in job["config"].items() if name in known or value != defaults[name]}
+    file.write_text(json.dumps(job))
 
 
 def _book(data):
