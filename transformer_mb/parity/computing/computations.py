@@ -248,10 +248,10 @@ def parts(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 def repeated(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """``losses``, ``weights`` and moments of a few steps whose dropout the trainer draws; and ``again`` of the same from anew.
 
-    ``seeds``: of the first and of the second time.
+    ``seeds``: of the first and of the second time, and of a third, of which the ``losses`` alone count.
     """
-    first, second = (_steps(backend, {**spec, "options": {**spec["options"], "seed": seed}}, arrays) for seed in spec["seeds"])
-    return first | named("again", second)
+    times = [_steps(backend, {**spec, "options": {**spec["options"], "seed": seed}}, arrays) for seed in spec["seeds"]]
+    return times[0] | named("again", times[1]) | {"other.losses": times[2]["losses"]}
 
 
 def _steps(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:

@@ -88,6 +88,7 @@ class Control:
 
 LAYER, GRADIENTS, MODEL = "layer forward", "layer gradients", "model forward"
 Coarse = partial(Control, coarse=True)
+OTHER_QUERIES = perturbed("weights.encoder.blks.block0.attention.W_q.weight")
 CONTROLS = (
     Control("a perturbed weight", LAYER, "encoder block, silu, biases", perturbed("weights.ffn.dense1.weight")),
     Control("a moved epsilon", LAYER, "layer norm", setting("options", "eps", value=1e-3)),
@@ -214,7 +215,8 @@ CONTROLS = (
     ),
     Control("bfloat16 for TF32", "fast gradients", "tf32, shared*", setting("fast", "precision", value="bf16")),
     Coarse("the last part is another batch", "equal parts", "*", rolled("last.target_in")),
-    Coarse("another seed", "repeated steps", "*", specified({"seeds": [0, 1]})),
+    Coarse("another seed", "repeated steps", "*", specified({"seeds": [0, 1, 2**32]})),
+    Coarse("a seed of 32 bits", "repeated steps", "*", specified({"seeds": [0, 0, 0]})),
     Control("a temperature that is ignored", "drawn tokens", "*", sampled(temperature=1.0)),
     Control("a top_k that is ignored", "drawn tokens", "*", sampled(top_k=None)),
     Control("a top_p that is ignored", "drawn tokens", "*", sampled(top_p=1.0)),
@@ -241,16 +243,9 @@ CONTROLS = (
     Control("weights that are set are ignored", "life", "*", forgotten_after("rounded_step")),
     Control("the batch of the step before", "life", "*", stale_batch),
     Control("a mask shifted by one", "stepwise loss", "step 10", shifted("batch.target_valid_lens")),
-    Control(
-        "a perturbed weight", "stepwise gradients", "step 20", perturbed("weights.encoder.blks.block0.attention.W_q.weight")
-    ),
+    Control("a perturbed weight", "stepwise gradients", "step 20", OTHER_QUERIES),
     Control("epsilon-hat", "stepwise update", "step 30", epsilon_hat),
-    Control(
-        "a perturbed weight",
-        "free-running",
-        f"{SHORT_STEPS} steps",
-        perturbed("weights.encoder.blks.block0.attention.W_q.weight"),
-    ),
+    Control("a perturbed weight", "free-running", f"{SHORT_STEPS} steps", OTHER_QUERIES),
 )
 
 
