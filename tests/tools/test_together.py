@@ -49,7 +49,7 @@ class Experiments:
         return self.judge_by(mutant, numbers) if numbers else None
 
     @contextmanager
-    def compiling(self):
+    def again(self):
         yield self.compiled
 
     def judge_together(self, mutants, numbers):

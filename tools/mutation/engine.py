@@ -19,7 +19,7 @@ from transformer_mb.columns.gateway import Gateway
 from transformer_mb.errors import WorkerError
 
 from . import child
-from .frameworks import JUDGED_AGAIN
+from .frameworks import JUDGED_AGAIN, WITHOUT_FLOAT64
 from .mutants import Mutant, seen_by, texts_of
 from .sources import ROOT, folder, names
 
@@ -203,12 +203,18 @@ class Engine:
         return [numbers[name] for name in names if name in numbers]
 
     @contextmanager
-    def compiling(self) -> Iterator[Callable[[Mutant], Verdict] | None]:
-        """Inside, a function judges by one experiment of each row and dtype, compiled; None where that would be the same."""
-        if self.backend not in JUDGED_AGAIN:
+    def again(self) -> Iterator[Callable[[Mutant], Verdict] | None]:
+        """Inside, a function judges by one experiment of each row and dtype, in another process than all others.
+
+        It compiles, or knows no float64; None where it would be the same.
+        """
+        narrow = [dtype for dtype in self.selection["dtypes"] if dtype != "float64"]
+        compiled = self.backend in JUDGED_AGAIN
+        if not compiled and not (self.backend in WITHOUT_FLOAT64 and narrow):
             yield None
             return
-        engine = Engine(self.backend, self.selection, self.seeds, record=False, compiled=True)
+        selection = self.selection if compiled else {**self.selection, "dtypes": narrow}
+        engine = Engine(self.backend, selection, self.seeds, record=False, compiled=compiled)
         try:
             yield lambda mutant: engine.judge_by(mutant, engine.named(self._few_names(mutant)))
         finally:

@@ -22,6 +22,8 @@ XLA_FLAGS = (
 COMPILED = ("jax",)
 AGAIN = "tensorflow"  # compiled, which judges once more what survives in these
 JUDGED_AGAIN = (AGAIN, SHARED)
+# Where JAX computes in float64, the seeds of all its dtypes have 64 bits: what survives is judged once more where it does not.
+WITHOUT_FLOAT64 = ("jax",)
 
 
 def _torch(X: Any) -> Any:

@@ -51,9 +51,9 @@ def judged(engine: Engine, mutants: Sequence[Mutant], killers: Mapping[str, str]
         else:
             yield mutant, verdict
     if survivors:
-        with engine.compiling() as compiled:
+        with engine.again() as judged_again:
             for mutant, verdict in survivors:
-                again = compiled(mutant) if compiled else verdict
+                again = judged_again(mutant) if judged_again else verdict
                 yield mutant, again if again.status == "killed" else verdict
 
 
