@@ -11,12 +11,14 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from native.small import LAST_KEPT, tokens_of_late_sums
 from transformer_mb.backends.torch.attention import DotProductAttention
+from transformer_mb.backends.torch.cache import BlockCache
 from transformer_mb.backends.torch.decoding import drawn
 from transformer_mb.backends.torch.dropout import Dropout
 from transformer_mb.backends.torch.loss import MaskedSoftmaxCELoss
 from transformer_mb.backends.torch.model import EncoderDecoder
 from transformer_mb.backends.torch.optimizers import build_optimizer
 from transformer_mb.backends.torch.shortcuts.compiled_loss import batch_loss, compiled_loss
+from transformer_mb.backends.torch.shortcuts.decoding_steps import BlockSteps
 from transformer_mb.parity.rows.model_cases import CONFIGS
 from transformer_mb.trainer import TrainerOptions
 
@@ -98,6 +100,15 @@ def test_positions_follow_a_model_that_was_made_without_a_device(name):
     loaded.load_state_dict(built.state_dict())
     source, target, lens = torch.tensor([[4, 5, 3]]), torch.tensor([[2, 6]]), torch.tensor([3])
     torch.testing.assert_close(loaded(source, target, lens), built(source, target, lens), rtol=0.0, atol=0.0)
+
+
+def test_the_angles_of_a_search_lie_where_its_weights_do():
+    """The table of a new layer is on the processor until the layer is first called."""
+    model = EncoderDecoder.from_config(CONFIGS["rotary"]).eval().to("meta")
+    (block, *_), cache = model.decoder.blks, BlockCache()
+    assert block.attention1.rotary.table.device.type == "cpu"
+    steps = BlockSteps(block, None, None, cache, rows=2, max_steps=4)
+    assert steps.angles.device.type == "meta"
 
 
 def test_a_sum_that_ends_late_draws_the_last_token_that_was_kept():
