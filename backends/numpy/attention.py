@@ -15,11 +15,12 @@ from transformer_mb.layer_options import AttentionOptions, Chosen, HeadOptions
 from transformer_mb.masks import causal_mask
 
 from .dropout import Dropout
-from .framework import Layer, Linear, recording, row_sums, softmax_backward, softmax_shift
+from .framework import Layer, Linear, row_sums, softmax_backward, softmax_shift
 from .given import attention_mask, features, floats, lengths
 from .projection import Projection
 from .rotary import RotaryEncoding
 from .rounding import product
+from .running import running
 
 
 def sequence_mask(X: np.ndarray, valid_len: np.ndarray, value: float = 0) -> np.ndarray:
@@ -209,7 +210,7 @@ class MultiHeadAttention(WeightsOfHeads, Layer):
         features("values", values, self.W_v)
         pairs = [(keys, [self.W_k, self.W_v])] if keys is values else [(keys, [self.W_k]), (values, [self.W_v])]
         sources = [Projection(X, layers, self._width) for X, layers in pairs]
-        self._sources = (offset, sources) if recording() else None
+        self._sources = (offset, sources) if running.recording else None
         keys, values = (heads for source in sources for heads in source.heads)
         return self._turned(keys, offset), values
 

@@ -10,15 +10,16 @@ import numpy as np
 
 from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
-from transformer_mb.native_backend import NativeBackend, in_mode
+from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import leaves
 
 from . import attention, model, weights
 from .dropout import injected_dropout
-from .framework import Layer, no_gradients, softmax_backward
+from .framework import Layer, softmax_backward
 from .int8 import to_int8
 from .rounding import SETTINGS, rounded_array, rounding_at_random
+from .running import in_mode, no_gradients
 from .trainer import NumPyTrainer
 
 
@@ -86,7 +87,7 @@ class NumPyBackend(NativeBackend, package=__package__):
 
     @contextmanager
     def _running(self, layer: Any, training: bool = False) -> Iterator[None]:
-        with no_gradients(), in_mode(layer, training, _parts_in, _set_mode):
+        with no_gradients(), in_mode(training):
             yield
 
     def _differentiate(
@@ -94,7 +95,7 @@ class NumPyBackend(NativeBackend, package=__package__):
     ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
         layer = layer if isinstance(layer, Layer) else _Function(layer)
         layer.zero_gradients()
-        with in_mode(layer, training, _parts_in, _set_mode):
+        with in_mode(training):
             output = layer(*inputs, **options)
         output = output[0] if isinstance(output, tuple) else output
         output = output.copy()  # backward may write over what forward made
@@ -111,7 +112,7 @@ class NumPyBackend(NativeBackend, package=__package__):
     ) -> tuple[float, dict[str, np.ndarray]]:
         source, valid_lens, target_in, target_out, target_valid_lens = batch
         model.zero_gradients()
-        with in_mode(model, dropout_masks is not None, _parts_in, _set_mode), injected_dropout(model, dropout_masks):
+        with in_mode(dropout_masks is not None), injected_dropout(model, dropout_masks):
             logits, _ = model(source, target_in, valid_lens)
         losses = loss(logits, target_out, target_valid_lens)
         model.backward(loss.backward(np.ones_like(losses)))
@@ -149,16 +150,3 @@ def _gradients(layer: Layer) -> dict[str, np.ndarray]:
     gradients = [parameter.holder.gradient for parameter in parameters.values()]
     pairs = zip(parameters.values(), gradients, strict=True)
     return by_name(parameters, [np.zeros_like(p.value) if gradient is None else gradient for p, gradient in pairs])
-
-
-def _parts_in(layer: Layer, training: bool) -> list[Layer]:
-    """Return the layers in this mode. ``named_layers``, which spells their paths, would take three times as long."""
-    found = [layer] if layer.training == training else []
-    for value in vars(layer).values():
-        if isinstance(value, Layer):
-            found += _parts_in(value, training)
-    return found
-
-
-def _set_mode(layer: Layer, training: bool) -> None:
-    layer.train(training)

@@ -8,8 +8,8 @@ from transformer_mb.decoding.inputs import DecodingInputs
 from transformer_mb.decoding.sampling import Truncation
 from transformer_mb.decoding.session import EagerSession
 
-from .framework import no_gradients
 from .model import EncoderDecoder
+from .running import no_gradients
 from .shortcuts.decoding_steps import DecodingSteps
 from .shortcuts.prepared_layers import Hidden, encode, hidden_keys, is_plain
 

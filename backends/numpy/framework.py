@@ -8,9 +8,7 @@ layer ever writes into its inputs.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +19,7 @@ from transformer_mb.layer_calls import Called
 from transformer_mb.representation import settings
 
 from .rounding import in_float32, product
+from .running import running
 
 # Scores this near zero need no shift before exp: e^40 is far from overflow and e^-40 from underflow, in float32 too.
 SAFE_EXPONENT = 40.0
@@ -28,29 +27,6 @@ SAFE_EXPONENT = 40.0
 SMALL = 1024
 
 _initial = np.random.default_rng()
-
-
-class _Recording(threading.local):
-    """A switch, in each thread for itself: forward remembers while it is on. Several threads may then decode with one model."""
-
-    on = True
-
-
-_recording = _Recording()
-
-
-@contextmanager
-def no_gradients() -> Iterator[None]:
-    """Inside, forward remembers nothing, so that memory is free at once."""
-    before, _recording.on = _recording.on, False
-    try:
-        yield
-    finally:
-        _recording.on = before
-
-
-def recording() -> bool:
-    return _recording.on
 
 
 class Parameter:
@@ -73,8 +49,17 @@ class Parameter:
 class Layer(Called):
     """Finds its parameters and sub-layers among its attributes; their names are the attributes' names."""
 
-    training = True
+    _training = True
     _saved: tuple[Any, ...] | None = None
+
+    @property
+    def training(self) -> bool:
+        """True where the layer drops out: its own mode, or inside ``in_mode`` that of all."""
+        return self._training if running.training is None else running.training
+
+    @training.setter
+    def training(self, mode: bool) -> None:
+        self._training = mode
 
     def extra_repr(self) -> str:
         """Return what ``repr`` says before the layers inside."""
@@ -100,7 +85,7 @@ class Layer(Called):
         raise NotImplementedError
 
     def remember(self, *values: Any) -> None:
-        self._saved = values if _recording.on else None
+        self._saved = values if running.recording else None
 
     def recall(self) -> tuple[Any, ...]:
         """Return what forward remembered, and forget it: its memory is free as soon as backward is past it."""

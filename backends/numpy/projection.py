@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .framework import Linear, column_sums, recording
+from .framework import Linear, column_sums
 from .rounding import product
+from .running import running
 
 # Weights of this many numbers are joined in less time than a layer's call takes.
 SMALL_WEIGHT = 4096
@@ -24,7 +25,7 @@ class Projection:
         self.rows = X.reshape(-1, X.shape[-1])
         self.alike = all(type(layer) is Linear and (layer.bias is None) == (layers[0].bias is None) for layer in layers)
         # In a decoding step joining the weights would take longer than the product; other kinds have their own products.
-        step = self.alike and len(layers) > 1 and not recording() and layers[0].weight.value.size > SMALL_WEIGHT
+        step = self.alike and len(layers) > 1 and not running.recording and layers[0].weight.value.size > SMALL_WEIGHT
         if not self.alike or (step and len(self.rows) < len(layers[0].weight.value)):
             parts = [layer(X) for layer in layers]
             sizes = [part.shape[-1] for part in parts]

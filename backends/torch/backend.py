@@ -96,11 +96,10 @@ class TorchBackend(TapedBackend, package=__package__):
 
 def _parts_in(layer: nn.Module, training: bool) -> list[nn.Module]:
     """Return the layers in this mode. ``layer.modules()``, which tells shared ones apart, would take four times as long."""
-    found = [layer] if layer.training == training else []
-    for child in layer._modules.values():
-        if child is not None:
-            found += _parts_in(child, training)
-    return found
+    layers = [layer]
+    for one in layers:  # those within are appended on the way
+        layers += [child for child in one._modules.values() if child is not None]
+    return [one for one in layers if one.training == training]
 
 
 def _set_mode(layer: nn.Module, training: bool) -> None:

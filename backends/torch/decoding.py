@@ -21,7 +21,7 @@ from .shortcuts.threads import suit
 
 
 def suppress(logits: Tensor, token_ids: Tensor) -> Tensor:
-    return logits.index_fill(-1, token_ids, -torch.inf) if len(token_ids) else logits
+    return logits.index_fill(-1, token_ids, -torch.inf) if token_ids.numel() else logits
 
 
 def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.ndarray:

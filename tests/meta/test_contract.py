@@ -18,6 +18,7 @@ EXTRA_FILES = {
     ("numpy", "framework.py"): "parameters, modules and linear layers, which the others' frameworks bring",
     ("numpy", "projection.py"): "one product for several linear layers of one array, and its gradients, which autograd derives",
     ("numpy", "activations.py"): "activations with their derivatives, and an erf, which the others' frameworks bring",
+    ("numpy", "running.py"): "whether layers remember, and whether they train, of which the others' frameworks have switches",
     ("numpy", "rounding.py"): "what lower precision loses, measured on NumPy, which has none itself",
     ("numpy", "int8.py"): "likewise of products of whole numbers",
     ("torch", "settings.py"): "what PyTorch can be told of how a GPU computes: kernels of attention, CUDA graphs, TF32",

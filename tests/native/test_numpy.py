@@ -1,5 +1,7 @@
 """Our layers in a plain NumPy program, trained by hand."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,10 @@ import transformer_mb as tmb
 from transformer_mb.backends.numpy import EncoderBlock, MultiHeadAttention, PositionWiseFFN
 from transformer_mb.backends.numpy.backend import NumPyBackend
 from transformer_mb.backends.numpy.decoding import _top
+from transformer_mb.backends.numpy.dropout import Dropout
 from transformer_mb.backends.numpy.framework import flatten
 from transformer_mb.backends.numpy.rounding import product, rounded_products
+from transformer_mb.backends.numpy.running import in_mode
 from transformer_mb.backends.numpy.shortcuts.prepared_layers import is_plain
 
 SIZES = {
@@ -90,3 +94,13 @@ def test_a_model_in_training_is_decoded_in_evaluation():
     model = backend.build(tmb.TransformerConfig(**SIZES, dropout=0.9))
     expected = backend.greedy(model.eval(), source, lengths, 6)
     assert backend.greedy(model.train(), source, lengths, 6) == expected and model.training
+
+
+def test_the_mode_of_a_call_is_no_other_threads():
+    layer = Dropout(0.5)
+    with in_mode(False), ThreadPoolExecutor(1) as other:
+        assert not layer.training
+        assert other.submit(lambda: layer.training).result()
+    assert layer.training and not layer.eval().training
+    with in_mode(True):
+        assert layer.training

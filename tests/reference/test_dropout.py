@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from transformer_mb.backends.numpy.dropout import Dropout, injected_dropout
-from transformer_mb.backends.numpy.framework import no_gradients
+from transformer_mb.backends.numpy.running import no_gradients
 from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.dropout_masks import batch_sites, drawn_masks, dropout_masks, dropout_sites

@@ -21,7 +21,7 @@ from reference.test_gradients import (
 )
 
 from transformer_mb.backends.numpy.dropout import injected_dropout
-from transformer_mb.backends.numpy.framework import no_gradients
+from transformer_mb.backends.numpy.running import no_gradients
 from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.dropout_masks import dropout_masks

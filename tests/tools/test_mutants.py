@@ -212,8 +212,8 @@ def test_what_all_backends_share_is_judged_by_searches_that_draw_too():
     assert fates == {"comparison": KILLED, "swapped arguments": SURVIVED}  # of the smaller of two numbers either may come first
 
 
-def test_a_recording_that_was_cut_goes_on_where_it_was(tmp_path, monkeypatch):
-    """A line that was being written when the process ended is recorded again."""
+def test_a_recording_goes_on_where_it_was(tmp_path, monkeypatch):
+    """A line that was being written when the process ended is recorded again, and what asked otherwise when it was recorded."""
     monkeypatch.setattr(mutation.engine, "KEPT", tmp_path)
 
     def recorded():
@@ -229,3 +229,7 @@ def test_a_recording_that_was_cut_goes_on_where_it_was(tmp_path, monkeypatch):
     again, _ = recorded()
     assert again.cells == whole.cells and again.lines == whole.lines and len(whole.cells) == len(lines) > 2
     assert kept.read_text().splitlines(keepends=True)[:2] == lines[:2]  # what was there stays as it was
+    asked = json.loads(lines[0])["asked"]
+    kept.write_text("".join([lines[0].replace(asked, "of an earlier request"), *lines[1:]]))
+    again, _ = recorded()
+    assert again.lines == whole.lines and kept.read_text().count(asked) == 1

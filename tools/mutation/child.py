@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import builtins
 import faulthandler
+import hashlib
 import json
 import os
 import signal
-import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import import_module
-from importlib.machinery import SourceFileLoader
-from importlib.util import spec_from_file_location
 from typing import Any
 
 from transformer_mb.built_in import EVERY_DTYPE, PLAIN_DTYPES
@@ -36,20 +34,10 @@ from transformer_mb.registry import load_backend_class
 
 from .executed import Executed
 from .frameworks import AGAIN, COMPILED, DETACH, forget, prepare
-from .sources import ROOT, SHARED, judge_of, module
+from .package import Package
+from .sources import judge_of
 
 STEPS = 3  # of a training, one by one, in each dtype
-# What is imported anew with what all share, since it took something from there.
-ABOVE = tuple(
-    f"transformer_mb.{name}"
-    for name in (
-        *("backend", "native_backend", "trainer", "decoding", "positions", "masks", "initialization", "distributed"),
-        # They give a search its ``Sampling``, which must be of the class that the search knows.
-        *(f"parity.computing.{name}" for name in ("computations", "decoding", "life")),
-    )
-)
-# Imported once: what it does to its framework can be done once.
-KEPT = ("transformer_mb.backends.mxnet.shim",)
 # An experiment may take this many times its usual seconds, and some more, before it counts as hanging.
 TIMES, MORE = 30.0, 10.0
 GRACE = 30.0  # and more seconds before its process is ended
@@ -74,59 +62,6 @@ def time_limit(seconds: float) -> Iterator[None]:
         faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
-
-
-class Package:
-    """The modules of a backend's package, or of what all share: as they are, or with the text of some files replaced."""
-
-    def __init__(self, part: str, backend: str):
-        self.part, self.backend = part, backend
-        self.names = (f"transformer_mb.backends.{self.backend}", *(ABOVE if part == SHARED else ()))
-        load_backend_class(self.backend)
-        self.original = self._loaded()
-        self.replaced: dict[str, str] = {}
-        sys.meta_path.insert(0, self)  # type: ignore[arg-type]
-
-    def _loaded(self) -> dict[str, Any]:
-        ours = tuple(f"{name}." for name in self.names)
-        return {name: loaded for name, loaded in sys.modules.items() if f"{name}.".startswith(ours)}
-
-    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        if name not in self.replaced:
-            return None
-        place = ROOT / name.replace(".", "/")
-        file = str(place / "__init__.py" if place.is_dir() else place.with_suffix(".py"))
-        return spec_from_file_location(name, file, loader=_Replacing(name, file, self.replaced[name]))
-
-    def anew(self, texts: Mapping[str, str] | None = None) -> Any:
-        """The class of the backend, imported anew, some files having other texts. ``restore`` is to follow."""
-        self.replaced = {module(self.part, file): text for file, text in (texts or {}).items()}
-        self._forget(KEPT)
-        return load_backend_class(self.backend)
-
-    def restore(self) -> None:
-        self.replaced = {}
-        self._forget()
-        sys.modules.update(self.original)
-        for name, original in self.original.items():
-            package, _, leaf = name.rpartition(".")
-            setattr(sys.modules[package], leaf, original)
-
-    def _forget(self, but: Sequence[str] = ()) -> None:
-        for name in self._loaded().keys() - set(but):
-            del sys.modules[name]
-            package, _, leaf = name.rpartition(".")
-            if package in sys.modules:
-                vars(sys.modules[package]).pop(leaf, None)
-
-
-class _Replacing(SourceFileLoader):
-    def __init__(self, name: str, path: str, text: str):
-        super().__init__(name, path)
-        self.text = text
-
-    def get_code(self, fullname: str) -> Any:
-        return compile(self.text, self.path, "exec", dont_inherit=True)
 
 
 def answerer(label: str, backends: dict[str, Any]) -> Callable[[Request], Any]:
@@ -204,17 +139,36 @@ class Judge:
     def first_wrong(self, number: int, backends: dict[str, Any], limit: float = 600.0) -> Result | None:
         return next((one for one in self.results(number, backends, limit) if one.status not in (PASSED, EXPECTED)), None)
 
-    def record(self, known: Collection[str]) -> Iterator[dict[str, Any]]:
-        """Tell of each experiment that is not known its cell, its seconds and the lines it executes; first of the import."""
+    def asked(self, number: int) -> str:
+        """Return the digest of an experiment's first request: what is recorded under its name is of this alone."""
+        requests: list[bytes] = []
+
+        def ask(request: Request) -> Any:
+            text, arrays = request.pack()
+            requests.append(text.encode() + arrays)
+            raise WorkerError("only the request was wanted")
+
+        with suppress(WorkerError):
+            judged(self.experiments[number][0], self.backend, ask)
+        return hashlib.sha256(requests[0]).hexdigest()[:16]
+
+    def record(self, known: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        """Tell of each experiment its cell, its seconds and the lines it executes; first of the import.
+
+        Args:
+            known: by cell what was asked; such experiments are passed over, as long as they ask the same.
+        """
         with Executed(self.part) as executed:
             self.package.anew()
         self.package.restore()
-        yield {"imported": executed.lines, "dtypes": self.dtypes, **self.listed()}
+        asked = [self.asked(number) for number in range(len(self.experiments))]
+        yield {"imported": executed.lines, "dtypes": self.dtypes, "asked": asked, **self.listed()}
         for number in range(len(self.experiments)):
-            if self.cell(number) in known:
+            if known.get(self.cell(number)) == asked[number]:
                 continue
             wrong, executed = self._watched(number)
-            cell = {"cell": self.cell(number), "row": self.experiments[number][0].cells(self.backend)[0].row}
+            row = self.experiments[number][0].cells(self.backend)[0].row
+            cell = {"cell": self.cell(number), "row": row, "asked": asked[number]}
             dtype, wrong_as = self.experiments[number][0].dtype, wrong and wrong.reason
             yield {**cell, "dtype": dtype, "seconds": self.seconds[number], "lines": executed.lines, "wrong": wrong_as}
 
@@ -287,7 +241,7 @@ def _short(plan: Plan, backend: str) -> list[Experiment]:
 
 
 def begin(
-    part: str, selection: dict[str, Any], seeds: list[int], known: Collection[str] | None, compiled: bool = False
+    part: str, selection: dict[str, Any], seeds: list[int], known: Mapping[str, str] | None, compiled: bool = False
 ) -> tuple[Iterator[str], Callable[[str], str]]:
     """Begin as the process: what it records beside what is known (None: nothing), and the function that answers a mistake."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -68,11 +68,17 @@ def _found() -> Iterator[None]:
 class Child:
     """The process of a backend, as ``child.begin`` makes it. ``selection``: arguments of ``Selection``.
 
-    ``known``: cells of the experiments that it need not record; None, and it records none. ``compiled``: it compiles.
+    ``known``: by cell what was asked by experiments that it need not record; None, and it records none. ``compiled``: it
+    compiles.
     """
 
     def __init__(
-        self, backend: str, selection: dict[str, Any], seeds: Sequence[int], known: Sequence[str] | None, compiled: bool = False
+        self,
+        backend: str,
+        selection: dict[str, Any],
+        seeds: Sequence[int],
+        known: dict[str, str] | None,
+        compiled: bool = False,
     ):
         self.folder = tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True)
         # In the main thread, where alone a time limit can be set.
@@ -131,15 +137,17 @@ class Engine:
         self.recorded = Recorded()
         self.kept = self._kept()
         self.told = self._told() if record else {}
-        self.child = Child(backend, selection, seeds, [*self.told] if record else None, compiled)
+        known = {cell: one["asked"] for cell, one in self.told.items()}
+        self.child = Child(backend, selection, seeds, known if record else None, compiled)
         self.first = self.child.receive(RECORDING)
+        now = dict(zip(self.first["names"], self.first.get("asked", ()), strict=False))
+        self.told = {cell: one for cell, one in self.told.items() if one["asked"] == now.get(cell)}
         self.cells: list[list[str]] = self.first["cells"]  # of every experiment
 
     def _kept(self) -> Path:
         """Return where the recording of these files is kept, a line each: of JAX it takes longer than many mistakes.
 
-        It outlives other code: an experiment that has changed under its name may then miss a mistake, and catches none that it
-        does not fail for.
+        It outlives other code, as long as an experiment begins with the same request.
         """
         texts = {name: (folder(self.backend) / name).read_text() for name in names(self.backend)}
         asked = json.dumps([texts, self.selection, list(self.seeds)])
@@ -149,7 +157,7 @@ class Engine:
         """Read by cell what was recorded before. What failed is recorded again, and a line that a cut has left half."""
         text = self.kept.read_text() if self.kept.is_file() else ""
         told = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
-        return {one["cell"]: one for one in told if not one["wrong"]}
+        return {one["cell"]: one for one in told if not one["wrong"] and "asked" in one}
 
     def record(self) -> Recorded:
         """Record what has no record yet."""

@@ -96,6 +96,7 @@ class BlockSteps:
         self.scale = own.attention._factor(width)
         self.project, self.output = heads(rows, width, own.W_q, own.W_k, own.W_v), product(rows, own.W_o)
         self.rotary = own.rotary
+        self.grouped = rows, few, -1, width  # of queries [N, G, H/G, D/H]: heads that ask the same keys
         self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
         if self.keys is None:
             self.keys = np.empty((rows, few, max_steps, width), weight.dtype)
@@ -129,15 +130,17 @@ class BlockSteps:
         np.multiply(k, self.scale, out=self.keys[:, :, t])
         self.values[:, :, t] = v
         past = slice(t + 1)
-        q = q.reshape(*k.shape[:2], -1, q.shape[-1])  # [N, G, H/G, D/H]: heads that ask the same keys
-        return self.output(attend(q, self.keys[:, :, past], self.values[:, :, past], hidden).reshape(len(X), -1))
+        Y = attend(q.reshape(self.grouped), self.keys[:, :, past], self.values[:, :, past], hidden)
+        return self.output(Y.reshape(len(X), -1))
 
     def _attend_source(self, X: np.ndarray) -> np.ndarray:
         keys, values, query, output = self.cross
         B, G, _, width = keys.shape
-        beam = len(X) // B
+        q, beam = query(X), len(X) // B
+        if beam == 1:
+            return output(attend(q.reshape(B, G, -1, width), keys, values, self.hidden).reshape(B, -1))
         # The hypotheses of a source ask the same keys: [B, beam, H, D/H] -> [B, G, H/G * beam, D/H].
-        q = query(X).reshape(B, beam, -1, width).swapaxes(1, 2).reshape(B, G, -1, width)
+        q = q.reshape(B, beam, -1, width).swapaxes(1, 2).reshape(B, G, -1, width)
         return output(attend(q, keys, values, self.hidden).reshape(B, -1, beam, width).swapaxes(1, 2).reshape(len(X), -1))
 
     def _feed_forward(self, X: np.ndarray) -> np.ndarray:

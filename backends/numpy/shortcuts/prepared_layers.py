@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ LAYERS = {
     *(AddNorm, LayerNorm, PositionWiseFFN, PositionalEncoding, RotaryEncoding, Activation, Dropout),
     *(Sequential, Embedding, Linear),
 }
+SETTINGS = {bool, int, float, str, tuple, type(None)}
 
 # Weights of up to this many numbers are joined, and multiplied as they come, in less time than further calls take.
 SMALL_WEIGHT = 2**14
@@ -49,10 +51,12 @@ def is_plain(side: Layer) -> bool:
         if type(layer) not in LAYERS or "forward" in own or (type(layer) is LayerNorm and len(layer.norm_shape) > 1):
             return False
         for value in own.values():
-            if isinstance(value, Layer):
+            kind = type(value)
+            if kind is Parameter:
+                if type(value.value) is not np.ndarray:
+                    return False
+            elif kind not in SETTINGS and isinstance(value, Layer):
                 layers.append(value)
-            elif type(value) is Parameter and type(value.value) is not np.ndarray:
-                return False
     return True
 
 
@@ -80,7 +84,7 @@ def heads(rows: int, width: int, *layers: Linear) -> Callable[[np.ndarray], Iter
         parts = [product(rows, layer) for layer in layers]
         return lambda X: [part(X).reshape(len(X), -1, width) for part in parts]
     joined = product(rows, *layers)
-    ends = np.cumsum([len(layer.weight.value) // width for layer in layers]).tolist()
+    ends = list(accumulate(len(layer.weight.value) // width for layer in layers))
     places = [slice(first, last) for first, last in zip([0, *ends], ends, strict=False)]
 
     def parted(X: np.ndarray) -> list[np.ndarray]:

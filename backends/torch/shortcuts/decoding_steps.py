@@ -104,6 +104,7 @@ class BlockSteps:
         weight, few = own.W_q.weight, own.num_kv_heads
         self.width = weight.shape[0] // own.num_heads
         self.factor, self.numbers = own.attention._factor(self.width), (own.num_heads, few, few)
+        self.grouped = rows, few, -1, self.width  # of queries [N, G, H/G, D/H]: heads that ask the same keys
         parts = own.W_q, own.W_k, own.W_v
         joined = weight.numel() <= JOINED and not isinstance(own.W_q, Int8Linear)
         self.joined = product(rows, *parts) if joined else None
@@ -129,8 +130,8 @@ class BlockSteps:
     def step(self, X: Tensor, t: int | Tensor, reach: int, own_mask: Tensor | None) -> Tensor:
         """[N, D] -> [N, D], the token of step ``t``."""
         source = None if self.cross is None else self._attend_source
-        own = partial(self._attend_own, t=t, reach=reach, mask=own_mask)
-        return through(X, (own, source, self._feed_forward), self.norms, self.pre)
+        sublayers = (lambda X: self._attend_own(X, t, reach, own_mask), source, self._feed_forward)
+        return through(X, sublayers, self.norms, self.pre)
 
     def _feed_forward(self, X: Tensor) -> Tensor:
         return self.dense2(self.inner(X))
@@ -140,23 +141,25 @@ class BlockSteps:
         if self.joined is None:
             q, k, v = (part(X).view(N, -1, self.width) for part in self.parts)
         else:
-            q, k, v = self.joined(X).view(N, -1, self.width).split(self.numbers, 1)
+            q, k, v = self.joined(X).view(N, -1, self.width).split_with_sizes(self.numbers, 1)
         if self.rotary is not None:
             q, k = (self.rotary._turned(part, *self.angles[t].unbind(-2)) for part in (q, k))
-        for buffer, one in ((self.keys, k), (self.values, v)):
-            if isinstance(t, int):
-                buffer[:, :, t] = one
-            else:
-                buffer.index_copy_(2, t, one.unsqueeze(2))
-        keys, values = self.keys[:, :, :reach], self.values[:, :, :reach]
-        q = q.reshape(N, k.shape[1], -1, self.width)  # [N, G, H/G, D/H]: heads that ask the same keys
-        return self.output(attend(q, keys, values, mask, self.factor).reshape(N, -1))
+        if isinstance(t, int):
+            self.keys.select(2, t).copy_(k)
+            self.values.select(2, t).copy_(v)
+        else:
+            self.keys.index_copy_(2, t, k.unsqueeze(2))
+            self.values.index_copy_(2, t, v.unsqueeze(2))
+        keys, values = self.keys.narrow(2, 0, reach), self.values.narrow(2, 0, reach)
+        return self.output(attend(q.reshape(self.grouped), keys, values, mask, self.factor).reshape(N, -1))
 
     def _attend_source(self, X: Tensor) -> Tensor:
         keys, values, query, output = self.cross
         B, G, _, size = keys.shape
-        beam = len(X) // B
+        q, beam = query(X), len(X) // B
+        if beam == 1:
+            return output(attend(q.view(B, G, -1, size), keys, values, self.cross_mask, self.factor).reshape(B, -1))
         # The hypotheses of a source ask the same keys: [B, beam, H, D/H] -> [B, G, H/G * beam, D/H].
-        q = query(X).view(B, beam, -1, size).transpose(1, 2).reshape(B, G, -1, size)
+        q = q.view(B, beam, -1, size).transpose(1, 2).reshape(B, G, -1, size)
         Y = attend(q, keys, values, self.cross_mask, self.factor).reshape(B, -1, beam, size)
         return output(Y.transpose(1, 2).reshape(len(X), -1))

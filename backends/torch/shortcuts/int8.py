@@ -34,21 +34,21 @@ class Int8Linear(nn.Linear):
 
     def forward(self, X: Tensor) -> Tensor:
         Y = self._product(X) if X.numel() == self.in_features else self._of_vectors(X)
-        return Y if self.bias is None else Y + self.bias
+        return Y if self.bias is None else Y.add_(self.bias)
 
     def _product(self, X: Tensor) -> Tensor:
         return torch.ops.quantized.linear_dynamic(X, self.packed, reduce_range=True)
 
     def _of_vectors(self, X: Tensor) -> Tensor:
-        """Levels from 0 to 127 are multiplied, which no rounding changes where 127 is among them: x = (level - zero) * step."""
+        """Levels from 0 to 127 are multiplied, which no rounding changes where 127 is among them: x = (level + zero) * step."""
         rows = X.reshape(-1, self.in_features)
         least, greatest = rows.aminmax(dim=1, keepdim=True)
-        least = least.clamp(max=0.0)
-        step = ((greatest.clamp(min=0.0) - least) / LARGEST).clamp(min=torch.finfo(X.dtype).tiny)
-        zero = (-least / step).round()
+        least.clamp_(max=0.0)
+        step = greatest.clamp_(min=0.0).sub_(least).div_(LARGEST).clamp_(min=torch.finfo(X.dtype).tiny)
+        zero = least.div_(step).round_()  # minus the level of 0
         levels = X.new_full((len(rows) + 1, self.in_features), float(LARGEST))
-        torch.clamp((rows / step).round_().add_(zero), 0.0, LARGEST, out=levels[:-1])
-        Y = (self._product(levels)[:-1] - zero * self.sums) * step
+        torch.div(rows, step, out=levels[:-1]).round_().sub_(zero).clamp_(0.0, LARGEST)
+        Y = torch.addcmul(self._product(levels)[:-1], zero, self.sums).mul_(step)
         return Y.view(*X.shape[:-1], self.out_features)
 
 

@@ -37,9 +37,12 @@ Product = Callable[[Tensor], Tensor]
 
 def is_plain(layer: nn.Module) -> bool:
     """Tell whether all layers within are those of this package and of torch itself, and none is watched or replaced."""
-    if type(layer) not in LAYERS or is_watched(layer) or (type(layer) is LayerNorm and len(layer.norm_shape) > 1):
-        return False
-    return all(child is None or is_plain(child) for child in layer._modules.values())  # modules() takes three times as long
+    layers = [layer]
+    for one in layers:  # those within are appended on the way; modules() takes three times as long
+        if type(one) not in LAYERS or is_watched(one) or (type(one) is LayerNorm and len(one.norm_shape) > 1):
+            return False
+        layers += [child for child in one._modules.values() if child is not None]
+    return True
 
 
 def heads(X: Tensor, B: int, H: int) -> Tensor:
