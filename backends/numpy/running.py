@@ -1,4 +1,4 @@
-"""Whether layers remember, and whether they train: what other frameworks have switches of their own for."""
+"""Switches of all layers, which other frameworks bring: whether they remember what backward needs, and whether they train."""
 
 from __future__ import annotations
 

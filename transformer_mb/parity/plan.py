@@ -53,6 +53,9 @@ MAKERS = (
     ("hand_over", "hand_over_experiments", ("step", "run"), ("recording", "backends")),
 )
 
+# Of each two cases of these one is run in bfloat16, the other in float16: compilers take long for whole models and searches.
+BY_TURNS = ("model_experiments", "cached_experiments", "optimizer_experiments", "token_experiments")
+
 
 class Plan:
     """All experiments of a selection, in the order in which they run, and what they share.
@@ -104,7 +107,8 @@ class Plan:
             cells = [f"{row.name}: {''.join(start)}" for row in LADDER.values() if row.computation in computations]
             if self.selection.controls or any(map(self.selection.may_take, cells)):
                 make: Any = attrgetter(function)(import_module(f"{__package__}.rows.{module}"))
-                experiments += make(dtype=dtype, **{name: getattr(self, name) for name in takes})
+                made = make(dtype=dtype, **{name: getattr(self, name) for name in takes})
+                experiments += by_turns(made, dtype, self.seed) if function in BY_TURNS else made
         return experiments
 
     def _plant(self, every: list[Experiment]) -> None:
@@ -171,6 +175,11 @@ class Plan:
             }
             for dtype, one in self.free.items()
         }
+
+
+def by_turns(experiments: list[Experiment], dtype: str, seed: int) -> list[Experiment]:
+    """Take every other one in a format of two bytes; with the next seed those between."""
+    return experiments if dtype in PLAIN_DTYPES else experiments[(seed + (dtype == "float16")) % 2 :: 2]
 
 
 def with_drawn_thresholds(experiments: Iterable[Experiment], seed: int) -> list[Experiment]:

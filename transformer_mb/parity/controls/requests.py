@@ -143,6 +143,7 @@ CONTROLS = (
     Coarse("a wrong position", MODEL, "d2l", setting("config", "position_offset", value=1)),
     Coarse("no embedding scale", MODEL, "d2l", setting("config", "embedding_scale", value=False)),
     Coarse("a mask shifted by one", "model loss", "d2l", shifted("batch.target_valid_lens")),
+    Coarse("a mask shifted by one", "model loss", "pre-norm, final norm", shifted("batch.target_valid_lens")),
     Control(
         "no label smoothing",
         "model loss",
@@ -182,6 +183,9 @@ CONTROLS = (
     Coarse("weights that are set are ignored", "trained steps", "sgd, accumulated*", specified({"set_before": []})),
     Control("a perturbed weight", "cached logits", "d2l", perturbed(f"{DECODER}.attention2.W_v.weight")),
     Coarse("a mask shifted by one", "cached logits", "d2l", shifted("batch.source_valid_lens")),
+    Coarse(
+        "a transposed square matrix", "cached logits", "decoder alone, prompts", transposed(f"{DECODER}.attention1.W_v.weight")
+    ),
     *(
         Coarse(name, row, case, specified(changes))
         for row, beam in BEAMS.items()
@@ -260,15 +264,16 @@ def make_controls(
     """Make all controls in float32, where they are hard to notice; the first per row in float64; coarse ones in two bytes."""
     by_cell = {cell: experiment for experiment in experiments for cell in experiment.cells("")}
 
-    def planted_into(control: Control, dtype: str) -> Experiment:
+    def planted_into(control: Control, dtype: str) -> Experiment | None:
         rows = {cell: each for cell, each in by_cell.items() if (cell.row, cell.dtype) == (control.row, dtype)}
-        return next(each for cell, each in rows.items() if matches(control.case, cell.case))
+        found = (each for cell, each in rows.items() if matches(control.case, cell.case))
+        return next(found) if dtype in PLAIN_DTYPES else next(found, None)  # in two bytes it may be of the other format
 
     controls: list[tuple[Experiment, Control]] = []
     for dtype in dtypes:
         for control in _planted(dtype):
-            if dtype in LADDER[control.row].dtypes:
-                controls.append((planted_into(control, dtype), control))
+            if dtype in LADDER[control.row].dtypes and (experiment := planted_into(control, dtype)) is not None:
+                controls.append((experiment, control))
         if dtype in LADDER[FIRST].dtypes:
             controls += _hand_over_controls(recording, dtype)
     return controls
