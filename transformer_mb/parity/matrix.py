@@ -1,4 +1,4 @@
-"""Runs a plan: one worker per backend, one more at a time than there are cores, each cell judged as it comes in."""
+"""Runs a plan: one worker per backend, as many at a time as there are cores, each cell judged as it comes in."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run_matrix(
     Args:
         plan: of the selection, where it was made and checked before.
         timeout: seconds that a worker may take for one request before it counts as hanging.
-        jobs: workers that compute at the same time; None: one more than cores, since a worker waits while its answer is judged.
+        jobs: workers that compute at the same time; None: one per core.
         progress: called with each result as it comes in.
         dump: a folder for inputs and outputs of models that failed, a folder for each.
     Returns: the outcome, whose ``interrupted`` is what ended the run early, such as Ctrl-C; and the plan that was run.
@@ -50,7 +50,7 @@ def run_matrix(
     began = time.perf_counter()
     order = {name: i for i, name in enumerate(SLOWEST_FIRST)}
     with tempfile.TemporaryDirectory(prefix="parity-", ignore_cleanup_errors=True) as folder:
-        places, barrier = threading.Semaphore(jobs or (os.cpu_count() or 1) + 1), threading.Barrier(len(columns))
+        places, barrier = threading.Semaphore(jobs or os.cpu_count() or 1), threading.Barrier(len(columns))
         run = Run(plan, Path(folder), timeout, dump, progress or Watcher(), places, barrier)
         try:
             runs = [ColumnRun(column, run) for column in columns]

@@ -42,7 +42,7 @@ def command(
     force: Annotated[bool, option("--force", "Replace files that are no earlier results of this command, too.")] = False,
     every_case: Annotated[bool, option("--every-case", "One line per case.")] = False,
     timeout: Annotated[float, options.timeout("answer")] = TIMEOUT,
-    jobs: Annotated[int | None, option("--jobs", "Backends at a time; default: one more than cores.", min=1)] = None,
+    jobs: Annotated[int | None, option("--jobs", "Backends at a time; default: one per core.", min=1)] = None,
     sweeping: Sweeping,
     placing: Placing,
 ) -> None:
