@@ -73,7 +73,7 @@ LADDER = {
         Row("fast loss", "Compiled or in bfloat16, a whole step has the reference's loss.", "whole_step", "loss", 1e-11),
         Row("fast gradients", "Its weights move by the reference's gradients.", "whole_step", "gradients", 1e-10),
         Row("fast logits", "In eight bits it has the reference's logits.", "eight_bits", "outputs", 1e-11, ("float32",)),
-        Row("repeated steps", "Steps from one seed give the same bits twice, and from another others.", "repeated", "bits", 0.0, EVERY_DTYPE),
+        Row("repeated steps", "One seed gives the same bits twice, another others.", "repeated", "bits", 0.0, EVERY_DTYPE),
         # Against itself: see rows/one_answer.py. In float16 a sixty-fourth of a gradient would have other digits.
         Row(
             "equal parts",
