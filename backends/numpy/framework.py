@@ -18,7 +18,7 @@ from transformer_mb.errors import DtypeError
 from transformer_mb.layer_calls import Called
 from transformer_mb.representation import settings
 
-from .rounding import in_float32, product
+from .rounding import add_bias, in_float32, product
 from .running import running
 
 # Scores this near zero need no shift before exp: e^40 is far from overflow and e^-40 from underflow, in float32 too.
@@ -175,7 +175,7 @@ class Linear(Layer):
         self.remember(rows)
         Y = product(rows, self.weight.value.T)
         if self.bias is not None:
-            Y += self.bias.value
+            add_bias(Y, self.bias.value)
         return Y.reshape(*X.shape[:-1], -1)
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .framework import Linear, column_sums
-from .rounding import product
+from .rounding import add_bias, product
 from .running import running
 
 # Weights of this many numbers are joined in less time than a layer's call takes.
@@ -35,7 +35,7 @@ class Projection:
             self.weight = _join([layer.weight.value for layer in layers])
             projected = product(self.rows, self.weight.T)
             if layers[0].bias is not None:
-                projected += _join([layer.bias.value for layer in layers])
+                add_bias(projected, _join([layer.bias.value for layer in layers]))
         self.ends = np.cumsum(sizes)  # of each layer's numbers
         self.heads = self._parted(projected.reshape(*X.shape[:2], -1, width))
 

@@ -143,3 +143,10 @@ def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.n
     result = np.matmul(rounded(A, to), rounded(B, to), out=out)
     result[...] = rounded(result, to)
     return result
+
+
+def add_bias(products: np.ndarray, bias: np.ndarray) -> None:
+    """Add a bias [out] in place to products [N, out]; where these were rounded the sum is too, as Flax and Keras have it."""
+    products += bias
+    if _products.to not in (None, "tf32"):
+        products[...] = rounded(products, _products.to)

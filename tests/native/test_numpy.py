@@ -10,7 +10,8 @@ from transformer_mb.backends.numpy import EncoderBlock, MultiHeadAttention, Posi
 from transformer_mb.backends.numpy.backend import NumPyBackend
 from transformer_mb.backends.numpy.decoding import _top
 from transformer_mb.backends.numpy.dropout import Dropout
-from transformer_mb.backends.numpy.framework import flatten
+from transformer_mb.backends.numpy.framework import Linear, flatten
+from transformer_mb.backends.numpy.projection import Projection
 from transformer_mb.backends.numpy.rounding import product, rounded_products
 from transformer_mb.backends.numpy.running import in_mode
 from transformer_mb.backends.numpy.shortcuts.prepared_layers import is_plain
@@ -78,6 +79,18 @@ def test_bf16_rounds_factors_and_results_of_products():
         assert product(A, B) == 1.0
         assert product(A, np.array([[2.0], [2.0]], np.float32)) == 4.0
     assert product(A, B) == between + 2.0**-8
+
+
+def test_the_sum_of_a_product_and_a_bias_is_rounded_with_it():
+    """1 and 2^-8 again."""
+    layer, X = Linear(1, 1), np.ones((1, 1, 1), np.float32)
+    layer.weight.value[:], layer.bias.value[:] = 1.0, 2.0**-8
+    for add in (layer, lambda X: Projection(X, [layer], 1).heads[0]):
+        assert add(X) == 1.0 + 2.0**-8
+        with rounded_products("tf32"):
+            assert add(X) == 1.0 + 2.0**-8
+        with rounded_products("bfloat16"):
+            assert add(X) == 1.0
 
 
 def test_what_rounds_goes_through_its_layers():
