@@ -46,7 +46,7 @@ PLANTED = (
     Planted(
         "suppressed tokens not suppressed",
         "decoding.py",
-        "return logits.index_fill(-1, token_ids, -torch.inf) if len(token_ids) else logits",
+        "return logits.index_fill(-1, token_ids, -torch.inf) if token_ids.numel() else logits",
         "return logits",
     ),
     Planted(
