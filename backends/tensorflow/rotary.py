@@ -18,6 +18,8 @@ from .embedding import check_room
 class RotaryEncoding(Called, keras.layers.Layer):
     """Heads [B, H, T, d], the first step being position ``offset``, turned; the table is no parameter and is never saved."""
 
+    _every_call = ("training",)
+
     def __init__(self, width: int, max_len: int, *, base: float, layout: str, **kwargs: Any):
         super().__init__(**kwargs)
         self.autocast = False  # without weights, the dtype is that of the input

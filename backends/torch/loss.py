@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
@@ -36,7 +37,9 @@ class _CrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         logits, labels = ctx.saved_tensors
         result = logits.softmax(-1)
-        if torch.compiler.is_compiling():  # in one pass: what is scattered to would be written and read again
+        # In one pass, where what is scattered to would be written and read again; and torch.func's jacrev maps over gradients
+        # alone, of which nothing else can be written into.
+        if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
             chosen = torch.arange(logits.shape[-1], device=logits.device) == labels[:, None]
             result = result - ctx.smoothing / logits.shape[-1]
             return torch.where(chosen, result + (ctx.smoothing - 1.0), result) * gradient[:, None], None, None
@@ -65,7 +68,9 @@ class MaskedSoftmaxCELoss(Called, nn.Module):
         valid_len = lengths("valid_len", valid_len, [(B,)], T, pred)
         if pred.dtype in (torch.bfloat16, torch.float16):
             pred = pred.float()
-        step_losses = _CrossEntropy.apply(pred.flatten(0, 1), label.flatten().long(), self.label_smoothing)
+        # Dynamo takes no Function that could be differentiated forwards: what its forward computes is differentiated instead.
+        entropy = _CrossEntropy.forward if forward_ad._current_level >= 0 else _CrossEntropy.apply
+        step_losses = entropy(pred.flatten(0, 1), label.flatten().long(), self.label_smoothing)
         valid = torch.arange(T, device=pred.device) < valid_len[:, None]
         sums = torch.where(valid, step_losses.unflatten(0, (B, T)), 0.0).sum(dim=1)
         return sums / (T if self.normalization == "steps" else valid_len.sum().clamp(min=1))

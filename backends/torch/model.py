@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,26 @@ def _without_row(gradient: Tensor, row: int) -> Tensor:
     return gradient.index_fill(0, torch.tensor(row, device=gradient.device), 0.0)
 
 
+def _is_tied(decoder: TransformerDecoder | None) -> bool:
+    return decoder is not None and decoder.dense.weight is decoder.embedding.weight
+
+
+def _tie(decoder: TransformerDecoder) -> None:
+    """Project by the embedding's weights."""
+    decoder.dense.weight = decoder.embedding.weight
+    row = decoder.embedding.padding_idx
+    if row is not None:  # it keeps the embedding's gradient out of the pad row, this the projection's
+        decoder.dense.weight.register_hook(partial(_without_row, row=row))
+
+
+def _tie_what_shares_memory(model: EncoderDecoder, keys: Any) -> None:
+    """Have one parameter where ``load_state_dict(assign=True)`` makes two of what a tied model saved."""
+    if model.decoder is not None and not _is_tied(model.decoder):
+        projected, embedded = model.decoder.dense.weight, model.decoder.embedding.weight
+        if projected.data_ptr() == embedded.data_ptr() and projected.shape == embedded.shape:
+            _tie(model.decoder)
+
+
 class EncoderDecoder(Called, nn.Module):
     config: TransformerConfig
 
@@ -42,6 +63,7 @@ class EncoderDecoder(Called, nn.Module):
         self.encoder = encoder
         self.decoder = decoder
         self.pooler = pooler
+        self.register_load_state_dict_post_hook(_tie_what_shares_memory)
 
     @classmethod
     def from_config(cls, config: TransformerConfig) -> EncoderDecoder:
@@ -51,13 +73,24 @@ class EncoderDecoder(Called, nn.Module):
         if config.share_embeddings:
             decoder.embedding = encoder.embedding
         if config.tie_output:
-            decoder.dense.weight = decoder.embedding.weight
-            if config.padding_vector_zero:
-                # padding_idx keeps the embedding's gradient out of the pad row, this the projection's.
-                decoder.dense.weight.register_hook(partial(_without_row, row=config.pad_id))
+            _tie(decoder)
         model = cls(encoder, decoder, Pooler(config.num_hiddens) if config.pooler else None)
         model.config = config
         return model
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> EncoderDecoder:
+        """Keep weights tied where ``fn`` gives each other memory, as ``to_empty`` does."""
+        tied = _is_tied(self.decoder)
+        super()._apply(fn, recurse)
+        if tied and not _is_tied(self.decoder):
+            _tie(self.decoder)
+        return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Tie a copy, or what was saved whole: parameters lose their hooks."""
+        super().__setstate__(state)
+        if _is_tied(self.decoder):
+            _tie(self.decoder)
 
     def forward(self, enc_X: Tensor | None, dec_X: Tensor | None = None, enc_valid_lens: Tensor | None = None) -> Any:
         check_sides(self.encoder is not None, self.decoder is not None, enc_X, dec_X)

@@ -123,6 +123,12 @@ def test_a_layer_takes_what_every_keras_layer_takes(layer, arguments):
     assert (one.name, one.variable_dtype, one.trainable) == ("own", "float64", False)
 
 
+@pytest.mark.parametrize("layer", [LayerNorm(8), ROTARY(8, 16), PositionalEncoding(8, 0.0)], ids=lambda one: type(one).__name__)
+def test_any_layer_is_told_whether_it_trains(layer):
+    X = tf.ones((2, 3, 8))
+    np.testing.assert_array_equal(layer(X, training=True), layer(X))
+
+
 def test_a_mask_that_would_be_repeated_is_refused():
     dropout = Dropout(0.5)
     dropout.keep = tf.ones((1, 3), tf.bool)

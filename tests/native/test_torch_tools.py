@@ -6,9 +6,10 @@ import warnings
 import pytest
 import torch
 from torch import nn
+from torch.autograd import forward_ad
 
 import transformer_mb as tmb
-from transformer_mb.backends.torch import EncoderBlock, EncoderDecoder, MultiHeadAttention
+from transformer_mb.backends.torch import EncoderBlock, EncoderDecoder, MaskedSoftmaxCELoss, MultiHeadAttention
 from transformer_mb.presets import d2l
 
 SIZES = {"num_hiddens": 16, "ffn_num_hiddens": 24, "encoder_num_layers": 1, "decoder_num_layers": 1}
@@ -151,3 +152,19 @@ def test_a_model_whose_weights_were_asked_for_is_copied_without_them(tmp_path):
         assert copied.attention_weights is None
         torch.testing.assert_close(copied(X, X, X), expected)
     assert attention.attention_weights.shape == (2, 2, 5, 5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("normalization", ["steps", "tokens"])
+def test_the_loss_is_differentiated_forwards(normalization, smoothing):
+    """Along a direction as by its gradient, through torch.func and through forward_ad alike."""
+    generator = torch.Generator().manual_seed(0)
+    logits, direction = (torch.randn(3, 4, 11, dtype=torch.float64, generator=generator) for _ in range(2))
+    labels, lens = torch.randint(0, 11, (3, 4), generator=generator), torch.tensor([4, 0, 2])
+    loss = MaskedSoftmaxCELoss(label_smoothing=smoothing, normalization=normalization)
+    jacobian = torch.func.jacrev(lambda X: loss(X, labels, lens))(logits)
+    expected = (jacobian * direction).sum(dim=(1, 2, 3))
+    _, by_func = torch.func.jvp(lambda X: loss(X, labels, lens), (logits,), (direction,))
+    with forward_ad.dual_level():
+        by_level = forward_ad.unpack_dual(loss(forward_ad.make_dual(logits, direction), labels, lens)).tangent
+    torch.testing.assert_close((by_func, by_level), (expected, expected), rtol=1e-12, atol=1e-14)

@@ -44,6 +44,15 @@ LADDER = {
     for row in (
         Row("layer forward", "Each layer gives the reference's output.", "layer", "outputs", 1e-12, EVERY_DTYPE),
         Row("layer gradients", "So do the gradients of its inputs and parameters.", "layer", "gradients", 1e-10, EVERY_DTYPE),
+        # Of the backends that differentiate forwards: see computing/forward_mode.py.
+        Row(
+            "forward derivatives",
+            "Differentiated forwards it has the reference's derivative.",
+            "forwards",
+            "outputs",
+            1e-10,
+            ("float64",),
+        ),
         Row("model forward", "A whole model gives the reference's states or logits.", "model", "outputs", 1e-11, EVERY_DTYPE),
         Row("model loss", "Its loss with injected dropout is the reference's.", "model", "loss", 1e-11, EVERY_DTYPE),
         Row("model gradients", "So are the gradients of all its parameters.", "model", "gradients", 1e-10, EVERY_DTYPE),

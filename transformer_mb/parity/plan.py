@@ -30,6 +30,7 @@ FREE = "free-running"
 MAKERS = (
     ("layers", "layer_experiments", ("layer",), ("seed",)),
     ("layers", "drawn_experiments", ("layer",), ("seed",), "drawn "),
+    ("layers", "forward_experiments", ("forwards",), ("seed",)),
     ("models", "model_experiments", ("model",), ("seed",)),
     ("caches", "cached_experiments", ("cached",), ("seed",)),
     ("trained_steps", "optimizer_experiments", ("update",), ("seed",)),

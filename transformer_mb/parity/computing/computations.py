@@ -12,7 +12,6 @@ import numpy as np
 from ...backend import Backend
 from ...batch import Batch
 from ...columns.messages import Arrays
-from ...interface import FUNCTIONS
 from .making import (
     Spec,
     batch_of,
@@ -22,6 +21,7 @@ from .making import (
     frozen,
     kept_unasked,
     kept_weights,
+    layer_of,
     masks_of,
     model_of,
     trainer_for,
@@ -35,13 +35,7 @@ Answer = dict[str, np.ndarray]
 
 def layer(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """A layer's or function's ``output``; with a ``cotangent`` the ``gradient`` of its inputs and parameters too."""
-    if spec["layer"] in FUNCTIONS:
-        native = getattr(backend, spec["layer"])
-    else:
-        native = backend.layer(spec["layer"], *spec["arguments"], **spec["options"])
-        if weights := under("weights", arrays):
-            backend.set_weights(native, weights)
-    inputs = with_arrays(spec["inputs"], arrays)
+    native, inputs = layer_of(backend, spec, arrays), with_arrays(spec["inputs"], arrays)
     call = {name: with_arrays(value, arrays) for name, value in spec["call"].items()}
     if masks := under("masks", arrays):
         call["dropout_masks"] = masks
@@ -269,7 +263,7 @@ def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer] | str] = {
     **{one.__name__: one for one in (layer, model, part, update, step, whole_step, eight_bits, run, train, parts, repeated)},
     **{"decode": "decoding", "cached": "decoding", "life": "life", "made": "made", "masks": "mask_reading", "draw": "decoding"},
-    **{"draw_given": "decoding", "listed": "decoding", "refused": "refusing"},
+    **{"draw_given": "decoding", "listed": "decoding", "refused": "refusing", "forwards": "forward_mode"},
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,11 +17,22 @@ from ...columns.messages import Arrays
 from ...config import TransformerConfig
 from ...dropout_masks import dropout_masks
 from ...errors import ParityError
+from ...interface import FUNCTIONS
 from ...trainer import Trainer
 from .messages import under
 from .thresholds import told
 
 Spec = Mapping[str, Any]
+
+
+def layer_of(backend: Backend, spec: Spec, arrays: Arrays) -> Any:
+    """Return the function of a request, the layer with its weights, or the ``part`` of it that is called."""
+    if spec["layer"] in FUNCTIONS:
+        return getattr(backend, spec["layer"])
+    native = backend.layer(spec["layer"], *spec["arguments"], **spec["options"])
+    if weights := under("weights", arrays):
+        backend.set_weights(native, weights)
+    return getattr(native, spec["part"]) if "part" in spec else native
 
 
 def model_of(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any:
@@ -34,7 +46,24 @@ def model_of(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any
 
 @lru_cache(maxsize=32)
 def _empty(backend: Backend, config: TransformerConfig, setting: str | None) -> Any:
-    return backend.create_empty(config)
+    """Make a model without weights; where thresholds are tiny, as large ones are loaded, and then a copy of it."""
+    if not setting:
+        return backend.create_empty(config)
+    make = LOADED_AS_LARGE.get(backend.name, type(backend).create_empty)
+    native = make(backend, config)
+    return native if backend.name == "mxnet" else copy.deepcopy(native)  # MXNet's copies have no gradients
+
+
+def _on_no_device(backend: Backend, config: TransformerConfig) -> Any:
+    """Make PyTorch's model on its device of no memory, which is given memory where the model is to be."""
+    import torch
+
+    with torch.device("meta"):
+        native = type(backend).EncoderDecoder.from_config(config)  # the framework's own, which is placed nowhere
+    return native.to(getattr(torch, backend.dtype)).to_empty(device=backend.device)
+
+
+LOADED_AS_LARGE = {"torch": _on_no_device}
 
 
 def trainer_of(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, Any]:

@@ -62,9 +62,8 @@ DECODER, SHALLOW = "weights.decoder.blks.block1", "weights.decoder.blks.block0"
 class Control:
     """A mistake, the cell that it is planted into by altering every request, and the row that has to notice it.
 
-    Of a drawn case the name begins with what ``case`` has before a star. ``option``: of ``registry.Entry``, which a column must
-    have for the mistake to be made in it. ``coarse``: larger than what two bytes lose, and planted there too. ``only``: those
-    whose verdict can see it (None: all).
+    Of a drawn case the name begins with what ``case`` has before a star. ``option``: of ``registry.Entry``, which a column
+    needs for it. ``coarse``: larger than what two bytes lose, and planted there too. ``only``: those whose verdict can see it.
     """
 
     name: str
@@ -117,6 +116,7 @@ CONTROLS = (
     Coarse("a transposed square matrix", GRADIENTS, "self-attention, bias", transposed("weights.W_o.weight")),
     Coarse("groups of heads interleaved", GRADIENTS, "self-attention, fewer heads of keys, causal", interleaved(4, 2)),
     Control("a dropped scale", GRADIENTS, "self-attention, causal", times("weights.W_q.weight", math.sqrt(HEAD))),
+    Control("a direction left out", "forward derivatives", "self-attention, bias", zeroed("direction.1")),
     Control("a perturbed weight", MODEL, "d2l", perturbed(f"{DECODER}.attention2.W_v.weight")),
     Control("TF32 left on", MODEL, "d2l", in_tf32),
     Control("a moved epsilon", MODEL, "d2l", setting("config", "norm_eps", value=1e-3)),

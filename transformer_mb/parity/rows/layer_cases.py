@@ -23,7 +23,8 @@ class Case:
     inputs make any implementation lose digits: the limits of such a case grow with what the reference itself loses.
     ``every_dtype`` has one case of each kind of layer, with and without masks, compared in formats of two bytes too; a case of
     ``long_sums`` in these alone, with a cotangent that has no negative number, so that sums over rows only grow. In formats of
-    two bytes an output of ``one_rounding`` is computed in more, and rounded at the end.
+    two bytes an output of ``one_rounding`` is computed in more, and rounded at the end. Of a layer with a ``part`` that part
+    is called.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Case:
     every_dtype: bool = False
     long_sums: bool = False
     one_rounding: bool = False
+    part: str | None = None
 
 
 # ReLU's slope jumps: in bfloat16 an input that rounding moves across zero changes a gradient by more than a mistake would, in
@@ -149,6 +151,8 @@ CASES = [
     *(Case(f"attention, rotary, {layout}, last place of the default length", "MultiHeadAttention", (D, D, D, D, H, 0.0),
            ("one token", "1,000 steps", "1,000 steps"), {"position": "rotary", "rotary_layout": layout}, {"offset": 999})
       for layout in CHOICES["rotary_layout"]),
+    *(Case(f"heads turned from the first position, {layout}", "MultiHeadAttention", (D, D, D, D, H, 0.0), ("heads to turn",),
+           {"position": "rotary", "rotary_layout": layout}, part="rotary") for layout in CHOICES["rotary_layout"]),
     Case("encoder block", "EncoderBlock", BLOCK, ("X",)),
     Case("encoder block, lens", "EncoderBlock", BLOCK, ("X", "lens T"), training=True, every_dtype=True),
     Case("encoder block, lens 2-D", "EncoderBlock", BLOCK, ("X", "lens 2-D T")),

@@ -28,6 +28,7 @@ SHAPES = {
     "Q heads": (B, H, T, 3),
     "K heads": (B, H, S, 3),
     "V heads": (B, H, S, 3),
+    "heads to turn": (B, H, T, D // H),
     "logits": (B, T, V),
     "four axes": (B, S, 2, 3),
     "300 scores": (B, 2, 300),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,13 +12,18 @@ import numpy as np
 from ...built_in import PLAIN_DTYPES
 from ...interface import FUNCTIONS
 from ...random_streams import stream
+from ..cells import Cell
 from ..computing import reference
-from ..computing.messages import Request, named, rounded_arrays, without_arrays
+from ..computing.forward_mode import FORWARDS
+from ..computing.messages import Request, named, rounded_arrays, under, without_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_values import random_weights, redrawn
 from .layer_cases import CASES, SMOOTH, WITH_ACTIVATION, Case, build_layer
 from .layer_inputs import build_input
+
+# Of a decoder's block more than one array comes, and what reads tokens has no direction.
+NOT_FORWARDS = ("DecoderBlock", "TransformerEncoder", "TransformerDecoder")
 
 
 def layer_experiments(dtype: str, seed: int) -> list[Comparison]:
@@ -41,12 +47,42 @@ def _experiments(cases: Iterable[Case], dtype: str, seed: int) -> list[Compariso
     experiments = []
     for case in cases:
         if case.every_dtype or case.long_sums != (dtype in PLAIN_DTYPES):
-            smooth = dtype in PLAIN_DTYPES or case.layer not in WITH_ACTIVATION or case.options.get("activation") in SMOOTH
+            smooth = dtype in PLAIN_DTYPES or _is_smooth(case)
             once = case.one_rounding and dtype not in PLAIN_DTYPES
             rows = every_row if smooth and not once else every_row[:1]
             make = partial(layer_request, case, dtype, seed, len(rows) > 1)
             experiments.append(Comparison(case.name, dtype, rows, make, case.ill_conditioned, redrawn=True, one_rounding=once))
     return experiments
+
+
+def _is_smooth(case: Case) -> bool:
+    return case.layer not in WITH_ACTIVATION or case.options.get("activation") in SMOOTH
+
+
+class Forwards(Comparison):
+    """A comparison with cells where the framework differentiates forwards."""
+
+    def cells(self, backend: str) -> list[Cell]:
+        return super().cells(backend) if not backend or backend.partition("@")[0] in FORWARDS else []
+
+
+def forward_experiments(dtype: str, seed: int) -> list[Comparison]:
+    """Make the cases of each kind of layer that is smooth, with and without masks: the reference takes a pass a number."""
+    kinds = (case for case in CASES if case.every_dtype and _is_smooth(case) and case.layer not in NOT_FORWARDS)
+    cases = (case for case in kinds if not case.training and "long" not in case.inputs)
+    rows = rows_of("forwards", dtype)
+    return [Forwards(case.name, dtype, rows, partial(forward_request, case, dtype, seed), redrawn=True) for case in cases]
+
+
+def forward_request(case: Case, dtype: str, seed: int, attempt: int = 0) -> Request:
+    """The layer's request, with a direction for each of its inputs that are floats."""
+    request = layer_request(case, dtype, seed, False, attempt)
+    random = stream(redrawn(seed, attempt), "parity", "direction", case.name)
+    floats = {name: value for name, value in under("inputs", request.arrays).items() if value.dtype.kind == "f"}
+    directions = {number: random.standard_normal(value.shape) for number, value in floats.items()}
+    return replace(
+        request, computation="forwards", arrays=request.arrays | rounded_arrays(named("direction", directions), dtype)
+    )
 
 
 def layer_request(case: Case, dtype: str, seed: int, with_gradients: bool = True, attempt: int = 0) -> Request:
@@ -66,6 +102,8 @@ def layer_request(case: Case, dtype: str, seed: int, with_gradients: bool = True
         "inputs": [without_arrays(build_input(spec, random), f"inputs.{i}", arrays) for i, spec in enumerate(case.inputs)],
         "call": {name: without_arrays(build_input(spec, random), f"call.{name}", arrays) for name, spec in case.call.items()},
     }
+    if case.part:
+        spec["part"] = case.part
     arrays = rounded_arrays(arrays, dtype)
     arrays |= named("masks", {path: random.random(shape) < 0.7 for path, shape in case.masks.items()})
     request = Request("layer", dtype, spec, arrays)
