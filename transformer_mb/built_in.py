@@ -15,8 +15,9 @@ class Entry:
 
     ``install`` is the command that installs them; empty: those of this package's extra of the same name. ``dtypes`` are
     those that it must offer on every device; ``fast`` what it can be asked for: of its trainers ``compile``, or ``bf16`` as
-    their precision; ``on_cpu`` what else on a processor, of decoding ``int8``; ``on_gpu`` what else on a GPU, precisions and
-    ``Backend.gpu_settings``. Of another package's backend nothing is known before it runs.
+    their precision, and ``forward derivatives`` of its layers; ``on_cpu`` what else on a processor, of decoding ``int8``;
+    ``on_gpu`` what else on a GPU, precisions and ``Backend.gpu_settings``. Of another package's backend nothing is known
+    before it runs.
     """
 
     module: str
@@ -28,6 +29,7 @@ class Entry:
     on_gpu: tuple[str, ...] = ()
 
 
+COMPILED = ("bf16", "compile", "forward derivatives")
 ATTENTION_KERNELS = ("math", "flash", "memory-efficient", "cuDNN")
 TORCH_ON_GPU = ("tf32", "TF32", *ATTENTION_KERNELS, "CUDA graphs", "deterministic")
 BUILT_IN = {
@@ -42,10 +44,10 @@ BUILT_IN = {
     )
     for name, requires, dtypes, fast, on_cpu, on_gpu in (
         ("numpy", ("numpy",), PLAIN_DTYPES, ("bf16", "tf32"), ("int8",), ()),
-        ("torch", ("torch",), EVERY_DTYPE, ("bf16", "compile"), ("int8",), TORCH_ON_GPU),
-        ("tensorflow", ("tensorflow", "keras"), EVERY_DTYPE, ("bf16", "compile"), (), ()),
+        ("torch", ("torch",), EVERY_DTYPE, COMPILED, ("int8",), TORCH_ON_GPU),
+        ("tensorflow", ("tensorflow", "keras"), EVERY_DTYPE, COMPILED, (), ()),
         ("paddle", ("paddle",), PLAIN_DTYPES, (), (), ()),
         ("mxnet", ("mxnet",), PLAIN_DTYPES, (), (), ()),
-        ("jax", ("jax", "flax", "optax"), EVERY_DTYPE, ("bf16", "compile"), (), ("tf32", "TF32", "deterministic")),
+        ("jax", ("jax", "flax", "optax"), EVERY_DTYPE, COMPILED, (), ("tf32", "TF32", "deterministic")),
     )
 }

@@ -34,6 +34,8 @@ class NativeBackend(Backend):
         **{"_greedy": "greedy", "_sample": "sample", "_beam_decoder": "BeamDecoder"},
     }
     _to_int8: Any = None  # turns every linear layer of a model into one of eight bits
+    # Gives the derivative of compute(layer, *where) along a direction, taken forwards; None where the framework takes none.
+    _forwards: Any = None
 
     @staticmethod
     @abstractmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache, partial
 from itertools import count
@@ -137,6 +137,16 @@ class JAXBackend(NativeBackend, package=__package__):
 
     def _native_inputs(self, inputs: DecodingInputs) -> DecodingInputs:
         return inputs  # a compiled function puts them beside the weights, in less time
+
+    @staticmethod
+    def _forwards(layer: Any, compute: Callable[..., Array], where: Sequence[Array], direction: Sequence[Array]) -> Array:
+        # A layer is made anew inside: what is traced changes none from outside.
+        parts = nnx.split(layer) if isinstance(layer, nnx.Module) else None
+
+        def computed(*given: Array) -> Array:
+            return compute(layer if parts is None else nnx.merge(*parts), *given)
+
+        return jax.jvp(computed, tuple(where), tuple(direction))[1]
 
     def _differentiate(
         self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool

@@ -71,6 +71,14 @@ class TensorFlowBackend(TapedBackend, package=__package__):
         return layer(*inputs, **options, **mode)
 
     @staticmethod
+    def _forwards(
+        layer: Any, compute: Callable[..., tf.Tensor], where: Sequence[tf.Tensor], direction: Sequence[tf.Tensor]
+    ) -> tf.Tensor:
+        with tf.autodiff.ForwardAccumulator(list(where), list(direction)) as accumulator:
+            output = compute(layer, *where)
+        return accumulator.jvp(output)
+
+    @staticmethod
     def _is_float(leaf: Any) -> bool:
         return isinstance(leaf, tf.Tensor) and leaf.dtype.is_floating
 

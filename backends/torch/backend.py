@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 from transformer_mb.config import TransformerConfig
 from transformer_mb.native_backend import TapedBackend, in_mode
@@ -57,6 +58,12 @@ class TorchBackend(TapedBackend, package=__package__):
     def create_empty(self, config: TransformerConfig) -> nn.Module:
         return self._place(model.EncoderDecoder.from_config(config))
 
+    def create_loaded(self, config: TransformerConfig) -> nn.Module:
+        """Make it on PyTorch's device of no memory first, and give it memory where it is to be."""
+        with torch.device("meta"):
+            native = model.EncoderDecoder.from_config(config)
+        return native.to(getattr(torch, self.dtype)).to_empty(device=self.device)
+
     def _place(self, module: nn.Module) -> nn.Module:
         return module.to(self.device, getattr(torch, self.dtype))
 
@@ -75,6 +82,11 @@ class TorchBackend(TapedBackend, package=__package__):
     def _running(self, layer: Any, training: bool = False) -> Iterator[None]:
         with torch.no_grad(), in_mode(layer, training, _parts_in, _set_mode):
             yield
+
+    @staticmethod
+    def _forwards(layer: Any, compute: Callable[..., Tensor], where: Sequence[Tensor], direction: Sequence[Tensor]) -> Tensor:
+        with forward_ad.dual_level():
+            return forward_ad.unpack_dual(compute(layer, *map(forward_ad.make_dual, where, direction))).tangent
 
     @staticmethod
     def _is_float(leaf: Any) -> bool:

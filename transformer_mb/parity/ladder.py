@@ -44,7 +44,7 @@ LADDER = {
     for row in (
         Row("layer forward", "Each layer gives the reference's output.", "layer", "outputs", 1e-12, EVERY_DTYPE),
         Row("layer gradients", "So do the gradients of its inputs and parameters.", "layer", "gradients", 1e-10, EVERY_DTYPE),
-        # Of the backends that differentiate forwards: see computing/forward_mode.py.
+        # Of the backends that offer it: see computing/forward_mode.py.
         Row(
             "forward derivatives",
             "Differentiated forwards it has the reference's derivative.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,47 +13,13 @@ from ...native_backend import NativeBackend
 from .making import Spec, layer_of
 from .messages import under, with_arrays
 
-# A layer, what is computed with it, where, and along which direction; the derivative.
-Forwards = Callable[[Any, Callable[..., Any], Sequence[Any], Sequence[Any]], Any]
-
-
-def _by_torch(layer: Any, compute: Callable[..., Any], where: Sequence[Any], direction: Sequence[Any]) -> Any:
-    from torch.autograd import forward_ad
-
-    with forward_ad.dual_level():
-        return forward_ad.unpack_dual(compute(layer, *map(forward_ad.make_dual, where, direction))).tangent
-
-
-def _by_tensorflow(layer: Any, compute: Callable[..., Any], where: Sequence[Any], direction: Sequence[Any]) -> Any:
-    import tensorflow as tf
-
-    with tf.autodiff.ForwardAccumulator(list(where), list(direction)) as accumulator:
-        output = compute(layer, *where)
-    return accumulator.jvp(output)
-
-
-def _by_jax(layer: Any, compute: Callable[..., Any], where: Sequence[Any], direction: Sequence[Any]) -> Any:
-    """Make the layer anew inside, since what is traced may not change one from outside."""
-    import jax
-    from flax import nnx
-
-    parts = nnx.split(layer) if isinstance(layer, nnx.Module) else None
-
-    def computed(*given: Any) -> Any:
-        return compute(layer if parts is None else nnx.merge(*parts), *given)
-
-    return jax.jvp(computed, tuple(where), tuple(direction))[1]
-
-
-FORWARDS: dict[str, Forwards] = {"torch": _by_torch, "tensorflow": _by_tensorflow, "jax": _by_jax}
-
 
 def forwards(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray]:
     """A layer's derivative, of its ``output``'s shape, along a ``direction`` for each of its inputs that is of floats."""
     layer, inputs = layer_of(backend, spec, arrays), with_arrays(spec["inputs"], arrays)
     call = {name: with_arrays(value, arrays) for name, value in spec["call"].items()}
     direction = {int(number): value for number, value in under("direction", arrays).items()}
-    if backend.name not in FORWARDS or not isinstance(backend, NativeBackend):
+    if not isinstance(backend, NativeBackend) or backend._forwards is None:
         return {"output": _by_numbers(backend, layer, inputs, direction, call)}
     native, options = backend._tensors((inputs, call))
 
@@ -63,7 +29,7 @@ def forwards(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarr
 
     with backend._running(layer):
         where, along = [native[number] for number in direction], backend._tensors(list(direction.values()))
-        return {"output": backend._numpy(FORWARDS[backend.name](layer, compute, where, along))}
+        return {"output": backend._numpy(backend._forwards(layer, compute, where, along))}
 
 
 def _by_numbers(backend: Backend, layer: Any, inputs: list[Any], direction: Mapping[int, np.ndarray], call: Spec) -> np.ndarray:

@@ -49,21 +49,8 @@ def _empty(backend: Backend, config: TransformerConfig, setting: str | None) -> 
     """Make a model without weights; where thresholds are tiny, as large ones are loaded, and then a copy of it."""
     if not setting:
         return backend.create_empty(config)
-    make = LOADED_AS_LARGE.get(backend.name, type(backend).create_empty)
-    native = make(backend, config)
+    native = backend.create_loaded(config)
     return native if backend.name == "mxnet" else copy.deepcopy(native)  # MXNet's copies have no gradients
-
-
-def _on_no_device(backend: Backend, config: TransformerConfig) -> Any:
-    """Make PyTorch's model on its device of no memory, which is given memory where the model is to be."""
-    import torch
-
-    with torch.device("meta"):
-        native = type(backend).EncoderDecoder.from_config(config)  # the framework's own, which is placed nowhere
-    return native.to(getattr(torch, backend.dtype)).to_empty(device=backend.device)
-
-
-LOADED_AS_LARGE = {"torch": _on_no_device}
 
 
 def trainer_of(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, Any]:

@@ -12,9 +12,8 @@ import numpy as np
 from ...built_in import PLAIN_DTYPES
 from ...interface import FUNCTIONS
 from ...random_streams import stream
-from ..cells import Cell
+from ..cells import Cell, is_offered
 from ..computing import reference
-from ..computing.forward_mode import FORWARDS
 from ..computing.messages import Request, named, rounded_arrays, under, without_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
@@ -63,7 +62,7 @@ class Forwards(Comparison):
     """A comparison with cells where the framework differentiates forwards."""
 
     def cells(self, backend: str) -> list[Cell]:
-        return super().cells(backend) if not backend or backend.partition("@")[0] in FORWARDS else []
+        return super().cells(backend) if not backend or is_offered("forward derivatives", backend, ()) else []
 
 
 def forward_experiments(dtype: str, seed: int) -> list[Comparison]:
@@ -80,9 +79,8 @@ def forward_request(case: Case, dtype: str, seed: int, attempt: int = 0) -> Requ
     random = stream(redrawn(seed, attempt), "parity", "direction", case.name)
     floats = {name: value for name, value in under("inputs", request.arrays).items() if value.dtype.kind == "f"}
     directions = {number: random.standard_normal(value.shape) for number, value in floats.items()}
-    return replace(
-        request, computation="forwards", arrays=request.arrays | rounded_arrays(named("direction", directions), dtype)
-    )
+    arrays = {**request.arrays, **rounded_arrays(named("direction", directions), dtype)}
+    return replace(request, computation="forwards", arrays=arrays)
 
 
 def layer_request(case: Case, dtype: str, seed: int, with_gradients: bool = True, attempt: int = 0) -> Request:
