@@ -103,7 +103,7 @@ class Backend(OfferedLayers, Searches, ABC):
     def create_empty(self, config: TransformerConfig) -> Any:
         """A native model with the framework's own storage, weights unset."""
 
-    def create_loaded(self, config: TransformerConfig) -> Any:
+    def _create_loaded(self, config: TransformerConfig) -> Any:
         """``create_empty``, in the way in which the framework makes a model whose weights are to be loaded."""
         return self.create_empty(config)
 

@@ -58,7 +58,7 @@ class TorchBackend(TapedBackend, package=__package__):
     def create_empty(self, config: TransformerConfig) -> nn.Module:
         return self._place(model.EncoderDecoder.from_config(config))
 
-    def create_loaded(self, config: TransformerConfig) -> nn.Module:
+    def _create_loaded(self, config: TransformerConfig) -> nn.Module:
         """Make it on PyTorch's device of no memory first, and give it memory where it is to be."""
         with torch.device("meta"):
             native = model.EncoderDecoder.from_config(config)

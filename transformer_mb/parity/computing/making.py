@@ -49,7 +49,7 @@ def _empty(backend: Backend, config: TransformerConfig, setting: str | None) -> 
     """Make a model without weights; where thresholds are tiny, as large ones are loaded, and then a copy of it."""
     if not setting:
         return backend.create_empty(config)
-    native = backend.create_loaded(config)
+    native = backend._create_loaded(config)
     return native if backend.name == "mxnet" else copy.deepcopy(native)  # MXNet's copies have no gradients
 
 
