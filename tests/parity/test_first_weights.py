@@ -105,7 +105,7 @@ def test_a_norm_that_does_not_begin_as_the_identity_fails(names, monkeypatch):
     assert result.status == FAILED and "must begin as" in result.reason
 
 
-@pytest.mark.parametrize("change", [lambda weights: weights * np.sqrt(0.5), lambda weights: weights + 0.1])
+@pytest.mark.parametrize("change", [lambda weights: weights * np.sqrt(0.5), lambda weights: weights + 0.2])
 def test_a_mistake_in_tables_fails(change, monkeypatch):
     class Generator:
         def __init__(self):

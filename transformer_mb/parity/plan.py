@@ -54,8 +54,13 @@ MAKERS = (
     ("hand_over", "hand_over_experiments", ("step", "run"), ("recording", "backends")),
 )
 
-# Of each two cases of these one is run in bfloat16, the other in float16: compilers take long for whole models and searches.
-BY_TURNS = ("model_experiments", "cached_experiments", "optimizer_experiments", "token_experiments")
+# Of each two cases of these one is run in bfloat16, the other in float16; searches are in float32 by turns too, all are in
+# float64. Compilers take long for whole models and searches.
+FEW_BITS = tuple(dtype for dtype in EVERY_DTYPE if dtype not in PLAIN_DTYPES)
+BY_TURNS = {
+    **dict.fromkeys(("model_experiments", "cached_experiments", "optimizer_experiments"), FEW_BITS),
+    "token_experiments": ("float32", *FEW_BITS),
+}
 
 
 class Plan:
@@ -109,7 +114,7 @@ class Plan:
             if self.selection.controls or any(map(self.selection.may_take, cells)):
                 make: Any = attrgetter(function)(import_module(f"{__package__}.rows.{module}"))
                 made = make(dtype=dtype, **{name: getattr(self, name) for name in takes})
-                experiments += by_turns(made, dtype, self.seed) if function in BY_TURNS else made
+                experiments += by_turns(made, dtype, self.seed) if dtype in BY_TURNS.get(function, ()) else made
         return experiments
 
     def _plant(self, every: list[Experiment]) -> None:
@@ -179,8 +184,8 @@ class Plan:
 
 
 def by_turns(experiments: list[Experiment], dtype: str, seed: int) -> list[Experiment]:
-    """Take every other one in a format of two bytes; with the next seed those between."""
-    return experiments if dtype in PLAIN_DTYPES else experiments[(seed + (dtype == "float16")) % 2 :: 2]
+    """Take every other one; with the next seed those between."""
+    return experiments[(seed + (dtype == "float16")) % 2 :: 2]
 
 
 def with_drawn_thresholds(experiments: Iterable[Experiment], seed: int) -> list[Experiment]:

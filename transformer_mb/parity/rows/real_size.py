@@ -65,7 +65,10 @@ class RealDecoding(Decoding):
 
 
 def real_size_experiments(dtype: str, seed: int) -> Sequence[Experiment]:
-    """Outputs, loss, gradients and searches; in float64 a clipped step. Nothing is made before it is asked for."""
+    """Outputs, loss and gradients; in float64 a clipped step; searches in float64 and float32 by turns.
+
+    Nothing is made before it is asked for.
+    """
     if dtype not in PLAIN_DTYPES:
         return []
     # In float32 MXNet's step was off by 1.5e-3 in one element (9.2e-4 is allowed): until that is explained, float64 holds it.
@@ -75,7 +78,8 @@ def real_size_experiments(dtype: str, seed: int) -> Sequence[Experiment]:
         for rows, make in ((rows_of("model", dtype), _model_request), (steps, _step_request))
         if rows
     ]
-    return [*experiments, *(_decoding(row, dtype, seed) for row in rows_of("decode", dtype))]
+    searched = rows_of("decode", dtype) if dtype == PLAIN_DTYPES[seed % 2] else ()
+    return [*experiments, *(_decoding(row, dtype, seed) for row in searched)]
 
 
 def _decoding(row: str, dtype: str, seed: int) -> RealDecoding:
