@@ -34,24 +34,33 @@ def _without_row(gradient: Tensor, row: int) -> Tensor:
     return gradient.index_fill(0, torch.tensor(row, device=gradient.device), 0.0)
 
 
-def _is_tied(decoder: TransformerDecoder | None) -> bool:
-    return decoder is not None and decoder.dense.weight is decoder.embedding.weight
+def _weights(decoder: nn.Module | None) -> list[Any]:
+    """The embedding's and the output projection's, which a decoder of the user's own need not have."""
+    layers = (getattr(decoder, name, None) for name in ("embedding", "dense"))
+    return [getattr(layer, "weight", None) for layer in layers]
 
 
-def _tie(decoder: TransformerDecoder) -> None:
+def _is_tied(decoder: nn.Module | None) -> bool:
+    embedded, projected = _weights(decoder)
+    return embedded is not None and embedded is projected
+
+
+def _tie(decoder: Any) -> None:
     """Project by the embedding's weights."""
     decoder.dense.weight = decoder.embedding.weight
-    row = decoder.embedding.padding_idx
+    row = getattr(decoder.embedding, "padding_idx", None)
     if row is not None:  # it keeps the embedding's gradient out of the pad row, this the projection's
         decoder.dense.weight.register_hook(partial(_without_row, row=row))
 
 
 def _tie_what_shares_memory(model: EncoderDecoder, keys: Any) -> None:
     """Have one parameter where ``load_state_dict(assign=True)`` makes two of what a tied model saved."""
-    if model.decoder is not None and not _is_tied(model.decoder):
-        projected, embedded = model.decoder.dense.weight, model.decoder.embedding.weight
-        if projected.data_ptr() == embedded.data_ptr() and projected.shape == embedded.shape:
-            _tie(model.decoder)
+    weights = embedded, projected = _weights(model.decoder)
+    # Of a tensor without memory, or divided among devices, nothing is known.
+    if _is_tied(model.decoder) or not all(type(weight) is nn.Parameter and not weight.is_meta for weight in weights):
+        return
+    if embedded.shape == projected.shape and embedded.data_ptr() == projected.data_ptr():
+        _tie(model.decoder)
 
 
 class EncoderDecoder(Called, nn.Module):

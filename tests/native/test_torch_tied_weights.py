@@ -72,7 +72,29 @@ def test_what_one_has_untied_stays_apart(way, tmp_path):
     assert moved.decoder.dense.weight is not moved.decoder.embedding.weight and (moved.decoder.dense.weight == 1.0).all()
 
 
-def test_equal_weights_in_memory_of_their_own_are_not_tied():
+def test_weights_in_memory_of_their_own_are_not_tied():
     model = EncoderDecoder.from_config(CONFIG.replace(tie_output=False))
     model.load_state_dict({name: value.clone() for name, value in model.state_dict().items()}, assign=True)
     assert model.decoder.dense.weight is not model.decoder.embedding.weight
+    with torch.device("meta"):
+        empty = EncoderDecoder.from_config(CONFIG.replace(tie_output=False))
+    empty.load_state_dict(empty.state_dict(), assign=True)
+    assert empty.decoder.dense.weight is not empty.decoder.embedding.weight
+
+
+class Adapter(nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, *inputs, **options):
+        return self.layer(*inputs, **options)
+
+
+@pytest.mark.parametrize("part", ["decoder", "decoder.dense", "decoder.embedding"])
+def test_what_one_has_put_around_a_layer_is_moved_copied_and_loaded(part, tmp_path):
+    model = EncoderDecoder.from_config(CONFIG)
+    model.set_submodule(part, Adapter(model.get_submodule(part)))
+    moved = copy.deepcopy(model.double())
+    moved.load_state_dict(saved_whole(model, tmp_path).state_dict(), assign=True)
+    assert {parameter.dtype for parameter in moved.parameters()} == {torch.float64}
