@@ -58,17 +58,19 @@ class Fast:
     shows: Mapping[str, Callable[[Request], Request]] = field(default_factory=dict)
 
 
-# In eight bits much is lost beside which one key more or less is nothing, where no query attends to it.
-MASKS = {"fast logits": shifted("batch.source_valid_lens")}
+# A step more or less may change a loss by less than rounding does; and in eight bits much is lost beside which one key more or
+# less is nothing, where no query attends to it.
+STEPS = {"fast loss": shifted("batch.target_valid_lens")}
+KEYS = {"fast logits": shifted("batch.source_valid_lens")}
 PREFIX = [5, 9, 4, 7]  # of a target that a search continues
 MODELS = ("gelu, halves", "silu, uneven sides", "shared and tied, padding")
 FAST = (
-    Fast("bf16", {"precision": "bf16"}, ("float32",), MODELS, rounded_to="bfloat16"),
-    Fast("tf32", {"precision": "tf32"}, ("float32",), MODELS, rounded_to="tf32"),
+    Fast("bf16", {"precision": "bf16"}, ("float32",), MODELS, rounded_to="bfloat16", shows=STEPS),
+    Fast("tf32", {"precision": "tf32"}, ("float32",), MODELS, rounded_to="tf32", shows=STEPS),
     Fast("compile", {"compile": True}, PLAIN_DTYPES, ("embedding norm",)),
     # The first call warms up, the second is captured, and from the third on the graphs are run.
     Fast("CUDA graphs", {"compile": True}, ("float32",), ("embedding norm",), setting="CUDA graphs", times=4),
-    Fast("int8", {"dtype": "int8"}, ("float32",), (*MODELS, "d2l"), "eight_bits", rounded_to="bfloat16", shows=MASKS),
+    Fast("int8", {"dtype": "int8"}, ("float32",), (*MODELS, "d2l"), "eight_bits", rounded_to="bfloat16", shows=KEYS),
 )
 
 
