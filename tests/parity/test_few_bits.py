@@ -93,7 +93,7 @@ def test_a_case_of_which_no_draw_says_anything_is_refused(monkeypatch):
 
 @pytest.mark.parametrize(("case", "seed"), [("int8, gelu, halves", 8825683), ("bf16, gelu, halves", 7547350)])
 def test_a_key_or_a_step_more_or_less_is_plain(case, seed):
-    """Of a seed with a first draw in which it was not, and passed."""
+    """Each seed is one whose first draw hid the mistake, which passed."""
     experiment = next(each for each in fast_experiments("float32", seed, ()) if each.case == case)
     (row, mistake), *others = experiment.shows.items()
     wrong = experiment._errors(experiment.request, reference.answer(mistake(experiment.request)))[row]

@@ -15,7 +15,7 @@ each_row = pytest.mark.parametrize("row", LADDER.values(), ids=LADDER)
 
 @pytest.fixture(scope="module")
 def plans():
-    """Of two seeds, between which cases take turns."""
+    """Plans of two seeds, between which cases take turns."""
     return [Plan(Selection(controls=True, seed=seed), list(BUILT_IN)) for seed in (0, 1)]
 
 

@@ -12,12 +12,12 @@ import numpy as np
 from ...built_in import PLAIN_DTYPES
 from ...interface import FUNCTIONS
 from ...random_streams import stream
-from ..cells import Cell, is_offered
 from ..computing import reference
 from ..computing.messages import Request, named, rounded_arrays, under, without_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_values import random_weights, redrawn
+from .fast_steps import FastComparison
 from .layer_cases import CASES, SMOOTH, WITH_ACTIVATION, Case, build_layer
 from .layer_inputs import build_input
 
@@ -58,19 +58,12 @@ def _is_smooth(case: Case) -> bool:
     return case.layer not in WITH_ACTIVATION or case.options.get("activation") in SMOOTH
 
 
-class Forwards(Comparison):
-    """A comparison with cells where the framework differentiates forwards."""
-
-    def cells(self, backend: str) -> list[Cell]:
-        return super().cells(backend) if not backend or is_offered("forward derivatives", backend, ()) else []
-
-
 def forward_experiments(dtype: str, seed: int) -> list[Comparison]:
     """Make the cases of each kind of layer that is smooth, with and without masks: the reference takes a pass a number."""
     kinds = (case for case in CASES if case.every_dtype and _is_smooth(case) and case.layer not in NOT_FORWARDS)
     cases = (case for case in kinds if not case.training and "long" not in case.inputs)
-    rows = rows_of("forwards", dtype)
-    return [Forwards(case.name, dtype, rows, partial(forward_request, case, dtype, seed), redrawn=True) for case in cases]
+    make = partial(FastComparison, dtype=dtype, rows=rows_of("forwards", dtype), redrawn=True, option="forward derivatives")
+    return [make(case.name, make=partial(forward_request, case, dtype, seed)) for case in cases]
 
 
 def forward_request(case: Case, dtype: str, seed: int, attempt: int = 0) -> Request:
