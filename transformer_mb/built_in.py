@@ -29,7 +29,7 @@ class Entry:
     on_gpu: tuple[str, ...] = ()
 
 
-COMPILED = ("bf16", "compile", "forward derivatives")
+COMMON_OPTIONS = ("bf16", "compile", "forward derivatives")
 ATTENTION_KERNELS = ("math", "flash", "memory-efficient", "cuDNN")
 TORCH_ON_GPU = ("tf32", "TF32", *ATTENTION_KERNELS, "CUDA graphs", "deterministic")
 BUILT_IN = {
@@ -44,10 +44,10 @@ BUILT_IN = {
     )
     for name, requires, dtypes, fast, on_cpu, on_gpu in (
         ("numpy", ("numpy",), PLAIN_DTYPES, ("bf16", "tf32"), ("int8",), ()),
-        ("torch", ("torch",), EVERY_DTYPE, COMPILED, ("int8",), TORCH_ON_GPU),
-        ("tensorflow", ("tensorflow", "keras"), EVERY_DTYPE, COMPILED, (), ()),
+        ("torch", ("torch",), EVERY_DTYPE, COMMON_OPTIONS, ("int8",), TORCH_ON_GPU),
+        ("tensorflow", ("tensorflow", "keras"), EVERY_DTYPE, COMMON_OPTIONS, (), ()),
         ("paddle", ("paddle",), PLAIN_DTYPES, (), (), ()),
         ("mxnet", ("mxnet",), PLAIN_DTYPES, (), (), ()),
-        ("jax", ("jax", "flax", "optax"), EVERY_DTYPE, COMPILED, (), ("tf32", "TF32", "deterministic")),
+        ("jax", ("jax", "flax", "optax"), EVERY_DTYPE, COMMON_OPTIONS, (), ("tf32", "TF32", "deterministic")),
     )
 }
