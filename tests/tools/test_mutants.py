@@ -233,3 +233,14 @@ def test_a_recording_goes_on_where_it_was(tmp_path, monkeypatch):
     kept.write_text("".join([lines[0].replace(asked, "of an earlier request"), *lines[1:]]))
     again, _ = recorded()
     assert again.lines == whole.lines and kept.read_text().count(asked) == 1
+
+
+def test_a_model_that_keras_copies_is_of_the_classes_without_a_mistake(tmp_path, monkeypatch):
+    """Keras finds a copy's classes by their names, which those imported last, for a mistake, have taken."""
+    monkeypatch.setattr(mutation.engine, "KEPT", tmp_path)
+    engine = Engine("tensorflow", {"dtypes": ("float64",), "cases": "model loss: drawn model*tiny thresholds*"}, (1,))
+    try:
+        recorded = engine.record()
+    finally:
+        engine.stop()
+    assert len(recorded.cells) > 1 and not recorded.wrong

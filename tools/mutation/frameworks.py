@@ -100,6 +100,15 @@ def prepare(backend: str, compiled: bool = False) -> None:
     DETACH.native = DETACHING.get(backend, DETACH.native)
 
 
+def classes_by_name(backend: str) -> dict[str, Any]:
+    """The table by which Keras, where it copies a model, finds the classes of its layers: those that were imported last."""
+    if backend != "tensorflow":
+        return {}
+    import keras
+
+    return keras.saving.get_custom_objects()
+
+
 def forget(backend: str) -> None:
     """Free what earlier mistakes have left in memory."""
     gc.collect()

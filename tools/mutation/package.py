@@ -10,6 +10,7 @@ from typing import Any
 
 from transformer_mb.registry import load_backend_class
 
+from .frameworks import classes_by_name
 from .sources import ROOT, SHARED, module
 
 # What is imported anew with what all share, since it took something from there.
@@ -33,6 +34,7 @@ class Package:
         self.names = (f"transformer_mb.backends.{self.backend}", *(ABOVE if part == SHARED else ()))
         load_backend_class(self.backend)
         self.original = self._loaded()
+        self.by_name = dict(classes_by_name(self.backend))
         self.replaced: dict[str, str] = {}
         sys.meta_path.insert(0, self)  # type: ignore[arg-type]
 
@@ -57,6 +59,7 @@ class Package:
         self.replaced = {}
         self._forget()
         sys.modules.update(self.original)
+        classes_by_name(self.backend).update(self.by_name)
         for name, original in self.original.items():
             package, _, leaf = name.rpartition(".")
             setattr(sys.modules[package], leaf, original)
