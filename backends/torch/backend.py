@@ -61,11 +61,13 @@ class TorchBackend(TapedBackend, package=__package__):
     def _create_loaded(self, config: TransformerConfig) -> nn.Module:
         """Make it on PyTorch's device of no memory first, and give it memory where it is to be."""
         with torch.device("meta"):
-            native = model.EncoderDecoder.from_config(config)
-        return native.to(getattr(torch, self.dtype)).to_empty(device=self.device)
+            native = self.create_empty(config)
+        return native.to_empty(device=self.device)
 
     def _place(self, module: nn.Module) -> nn.Module:
-        return module.to(self.device, getattr(torch, self.dtype))
+        """Inside ``torch.device("meta")`` a module gets no memory, as of PyTorch's own."""
+        device = None if any(parameter.is_meta for parameter in module.parameters()) else self.device
+        return module.to(device, getattr(torch, self.dtype))
 
     _to_int8 = staticmethod(to_int8)
 

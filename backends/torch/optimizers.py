@@ -18,8 +18,10 @@ from .sharding import whole
 def build_optimizer(parameters: Iterable[nn.Parameter], options: TrainerOptions) -> torch.optim.Optimizer:
     parameters = list(parameters)
     adam = options.learning_rate, options.betas, options.eps
-    # On CUDA the fused Adam takes 1 - 0.999 in float32: after a step from our moments it is off by up to 5e-4 in one number.
-    one_pass = not parameters[0].is_cuda or options.precision != "full"
+    one_pass = True
+    if parameters[0].is_cuda:
+        # There the fused Adam takes 1 - 0.999 in float32: after a step from our moments it is off by up to 5e-4 in one number.
+        one_pass = options.precision != "full"
     if options.optimizer == "adam":
         return torch.optim.Adam(parameters, *adam, fused=one_pass, foreach=not one_pass)
     if options.optimizer == "adamw":

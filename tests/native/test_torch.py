@@ -286,3 +286,12 @@ def test_the_rate_is_lowered_where_torch_lowers_it(patience, seed):
         state.validated(ValidationRecord(step, step, float(loss)), recipe, closing=False)
         assert recipe.plateau_factor ** len(state.lowered) == pytest.approx(optimizer.param_groups[0]["lr"])
     assert len(state.lowered) > 5
+
+
+def test_a_model_made_without_memory_gets_it_later():
+    """As PyTorch's own are, inside ``torch.device("meta")``."""
+    backend = tmb.get_backend("torch", dtype="float64")
+    with torch.device("meta"):
+        model = backend.create_empty(tmb.presets.d2l(9, 9))
+    assert {(p.device.type, p.dtype) for p in model.parameters()} == {("meta", torch.float64)}
+    assert {p.device.type for p in model.to_empty(device="cpu").parameters()} == {"cpu"}

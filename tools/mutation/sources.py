@@ -46,6 +46,7 @@ FILES_LEFT_OUT = {
 }
 UNASKED = ("training/schedules.py", "checkpoint/averaging.py")  # what all share too, and no cell asks for
 FUNCTIONS_LEFT_OUT = {
+    "import_paths": "of a Python without setuptools; tests/native/test_torch_compiled.py holds it",
     "extra_repr": "is shown, not computed with; transformer_mb/conformance/test_printed_values.py holds it",
     "__repr__": "is shown, not computed with; transformer_mb/conformance/test_printed_values.py holds it",
     "__post_init__": "refuses options; tests/core/test_training_steps.py holds it",
@@ -80,6 +81,7 @@ DECLARED_LEFT_OUT = {
 }
 CONSTANTS_LEFT_OUT = {
     "always_compiles": "what a report says of a trainer; tests/core/test_training_reports.py holds it",
+    "traced": "whether a framework's tool traces a call, as none in a cell; tests/native/test_torch_short_ways.py holds it",
     "__all__": "names; tests/meta/test_contract.py holds them",
     "COLDEST": "a limit of a check; transformer_mb/conformance/test_sampling.py holds it",
     "SMALLEST_SHARE": "a limit of a check; transformer_mb/conformance/test_sampling.py holds it",
@@ -109,12 +111,11 @@ CONDITIONS_LEFT_OUT = {
     "executing_eagerly": "whether a graph is made, as in no cell here; tests/native/test_tensorflow.py holds it",
     "traced": "whether a framework's tool traces a call, as none in a cell; tests/native/test_torch_short_ways.py holds it",
     "processes": "which branch is taken in several processes, which no cell has; tests/distributed/test_*.py hold it",
+    "complete": "whether a function makes arrays but by operators, as none in a cell; tests/native/test_mxnet.py holds it",
     "is_cuda": "which branch is taken on another device; `make parity` on a GPU and tests/native/test_torch_on_gpu.py hold it",
 }
-LEFT_OUT = (
-    *(FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, ATTRIBUTES_LEFT_OUT, DECLARED_LEFT_OUT, CONSTANTS_LEFT_OUT, NAMES_LEFT_OUT),
-    CONDITIONS_LEFT_OUT,
-)
+LEFT_OUT = (FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, ATTRIBUTES_LEFT_OUT, DECLARED_LEFT_OUT, CONSTANTS_LEFT_OUT)
+LEFT_OUT += (NAMES_LEFT_OUT, CONDITIONS_LEFT_OUT)
 # Keyword arguments that change where or how fast something is computed; ``kwargs`` are Keras' own, which
 # tests/native/test_tensorflow.py holds.
 KEYWORDS_LEFT_OUT = ("device", "fused", "strict", "copy", "ctx", "place", "name", "rngs", "kwargs")
@@ -248,21 +249,20 @@ def _header(statement: ast.stmt) -> range:
 def _left_alone(node: ast.AST) -> bool:
     if isinstance(node, ast.Import | ast.ImportFrom | ast.Raise | ast.Assert | ast.JoinedStr | ast.Global):
         return True
-    # Of what is declared with its type only the value is an expression of ours.
-    if isinstance(node, ast.AnnAssign) and node.value is None:
+    if isinstance(node, ast.AnnAssign) and node.value is None:  # a type alone
         return True
     if isinstance(node, ast.FunctionDef) and (node.name in FUNCTIONS_LEFT_OUT or CHECKS.fullmatch(node.name)):
         return True
     if isinstance(node, ast.Assign | ast.AnnAssign):
-        target, names = (
-            (node.targets[0], CONSTANTS_LEFT_OUT) if isinstance(node, ast.Assign) else (node.target, DECLARED_LEFT_OUT)
-        )
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        names = CONSTANTS_LEFT_OUT if isinstance(node, ast.Assign) else DECLARED_LEFT_OUT
         name = getattr(getattr(target, "elts", [target])[0], "id", "")
         if name in names or getattr(target, "attr", "") in ATTRIBUTES_LEFT_OUT:
             return True
     if isinstance(node, ast.BoolOp) and getattr(node.values[0], "id", "") in NAMES_LEFT_OUT:
         return True
-    if isinstance(node, ast.Compare) and asks_where_it_runs(node):
+    negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    if (negated or isinstance(node, ast.Compare)) and asks_where_it_runs(node):
         return True
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant) or _left_alone(node.value)  # a docstring, or a check

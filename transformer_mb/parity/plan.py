@@ -58,7 +58,7 @@ MAKERS = (
 # float64. Compilers take long for whole models and searches.
 FEW_BITS = tuple(dtype for dtype in EVERY_DTYPE if dtype not in PLAIN_DTYPES)
 BY_TURNS = {
-    **dict.fromkeys(("model_experiments", "cached_experiments", "optimizer_experiments"), FEW_BITS),
+    **dict.fromkeys(("model_experiments", "cached_experiments", "optimizer_experiments", "training_experiments"), FEW_BITS),
     "token_experiments": ("float32", *FEW_BITS),
 }
 

@@ -46,11 +46,10 @@ def model_of(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any
 
 @lru_cache(maxsize=32)
 def _empty(backend: Backend, config: TransformerConfig, setting: str | None) -> Any:
-    """Make a model without weights; where thresholds are tiny, as large ones are loaded, and then a copy of it."""
-    if not setting:
-        return backend.create_empty(config)
-    native = backend._create_loaded(config)
-    return native if backend.name == "mxnet" else copy.deepcopy(native)  # MXNet's copies have no gradients
+    """Make a model without weights: in float64 as large ones are loaded; where thresholds are tiny, then a copy of it."""
+    native = backend._create_loaded(config) if setting or backend.dtype == "float64" else backend.create_empty(config)
+    # MXNet's copies have no gradients.
+    return copy.deepcopy(native) if setting and backend.name != "mxnet" else native
 
 
 def trainer_of(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, Any]:

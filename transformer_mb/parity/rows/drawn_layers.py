@@ -154,7 +154,8 @@ def _block(row: Row, random: Random) -> Case:
 def _loss(row: Row, random: Random) -> Case:
     B, T, V = row["rows"], row["T"], row["V"]
     logits = VALUES[row["values"]](random, (B, T, V))
-    labels, options = random.integers(0, V, (B, T)), {name: row[name] for name in ("normalization", "label_smoothing")}
+    labels = random.integers(0, V, (B, T)).astype(row["ids"])
+    options = {name: row[name] for name in ("normalization", "label_smoothing")}
     return Case("", "MaskedSoftmaxCELoss", (), (logits, labels, lengths(row["lens"], random, B, T)), options)
 
 
@@ -237,7 +238,7 @@ FAMILIES = (
     _family(
         *("loss", 3, _loss),
         {"normalization": CHOICES["normalization"], "label_smoothing": (0.0, 0.1)},
-        {"rows": ROWS, "T": (4, 1, 2), "V": (11, 2, 5)},
+        {"rows": ROWS, "T": (4, 1, 2), "V": (11, 2, 5), "ids": ("int64", "int32")},
         {"lens": (*LENGTHS, NO_STEPS), "values": (*WEIGHTED, "around 1000")},
     ),
 )

@@ -226,7 +226,8 @@ def special_searches(beam: int | None) -> dict[str, Search]:
         searches["coverage penalty"] = Search(CASES["d2l"], beam, coverage_penalty=0.6)
         relative = CASES["d2l"].replace(position="relative")
         searches["one row, relative positions, long ones win"] = Search(relative, beam, length_penalty=2.0, rows=1)
-        searches["coverage penalty, sharp attention"] = replace(searches["coverage penalty"], sharpness=60.0)
+        one_block = CASES["d2l"].replace(decoder_num_layers=1)
+        searches["coverage penalty, sharp attention"] = Search(one_block, beam, coverage_penalty=0.6, sharpness=60.0)
     return searches
 
 
