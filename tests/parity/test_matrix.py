@@ -105,7 +105,7 @@ def test_the_committed_run_caught_every_mistake_in_every_backend(plan, committed
         turns = control.row in BEAMS
         return not turns or any(control.row == row and matches(control.case, case) for row, case in in_float32)
 
-    # Models are in one of the two formats, and searches by turns in float32: see plan.BY_TURNS.
+    # Models are in one of the two formats, and searches in float64 or in float32: see plan.BY_TURNS.
     names, formats = ("control", "row", "backend"), ("bfloat16", "float16")
     caught = {
         (*(one[name] for name in names), one["dtype"] in formats) for one in committed["control_results"] if one["caught"]

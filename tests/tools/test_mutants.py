@@ -182,7 +182,7 @@ SHARED_MISTAKES = ("np.power(20000.0, ", "(10.0 + max(length, 1)) / 6.0")
 def test_what_all_backends_share_is_judged_by_numpys_cells():
     """Whose reference computes positions and searches by itself."""
     cells = {"dtypes": ("float64",), "cases": "beam tokens: d2l*|layer forward: positions*"}
-    engine = Engine("shared", cells, (0,), record=False)
+    engine = Engine("shared", cells, (0, 1), record=False)
     mistakes = [[one for one in all_mutants("shared") if change in one.key] for change in SHARED_MISTAKES]
     try:
         fates = [engine.judge_by(mistake, [*range(len(engine.cells))]).status for (mistake,) in mistakes]
@@ -203,7 +203,7 @@ def test_numpys_mistakes_are_judged_by_numpy_without_them():
 
 def test_what_all_backends_share_is_judged_by_searches_that_draw_too():
     """Their ``Sampling`` is of the package with the mistake on its side, and of the one without it on the reference's."""
-    engine = Engine("shared", {"dtypes": ("float32",), "cases": "greedy tokens: ties*"}, (1,), record=False)
+    engine = Engine("shared", {"dtypes": ("float32",), "cases": "greedy tokens: ties*"}, (0, 1), record=False)
     mistakes = [one for one in all_mutants("shared") if "Sampling.truncation: top_k = " in one.key]
     try:
         fates = {one.operator: engine.judge_by(one, [0]).status for one in mistakes}

@@ -54,12 +54,12 @@ MAKERS = (
     ("hand_over", "hand_over_experiments", ("step", "run"), ("recording", "backends")),
 )
 
-# Of each two cases of these one is run in bfloat16, the other in float16; searches are in float32 by turns too, all are in
-# float64. Compilers take long for whole models and searches.
+# Of each two cases of these one is run in bfloat16, the other in float16; and of searches one in float64, the other in float32.
+# Compilers take long for whole models and searches.
 FEW_BITS = tuple(dtype for dtype in EVERY_DTYPE if dtype not in PLAIN_DTYPES)
 BY_TURNS = {
     **dict.fromkeys(("model_experiments", "cached_experiments", "optimizer_experiments", "training_experiments"), FEW_BITS),
-    "token_experiments": ("float32", *FEW_BITS),
+    "token_experiments": EVERY_DTYPE,
 }
 
 
@@ -185,7 +185,7 @@ class Plan:
 
 def by_turns(experiments: list[Experiment], dtype: str, seed: int) -> list[Experiment]:
     """Take every other one; with the next seed those between."""
-    return experiments[(seed + (dtype == "float16")) % 2 :: 2]
+    return experiments[(seed + (dtype in ("float32", "float16"))) % 2 :: 2]
 
 
 def with_drawn_thresholds(experiments: Iterable[Experiment], seed: int) -> list[Experiment]:

@@ -271,9 +271,9 @@ def make_controls(
 
     controls: list[tuple[Experiment, Control]] = []
     for dtype in dtypes:
-        for control in _planted(dtype):
-            if dtype in LADDER[control.row].dtypes and (experiment := planted_into(control, dtype)) is not None:
-                controls.append((experiment, control))
+        offered = [control for control in _planted(dtype) if dtype in LADDER[control.row].dtypes]
+        made = [(one, control) for control in offered if (one := planted_into(control, dtype)) is not None]
+        controls += {control.row: (one, control) for one, control in reversed(made)}.values() if dtype == "float64" else made
         if dtype in LADDER[FIRST].dtypes:
             controls += _hand_over_controls(recording, dtype)
     return controls
@@ -283,7 +283,7 @@ def _planted(dtype: str) -> Sequence[Control]:
     if dtype not in PLAIN_DTYPES:
         return [control for control in CONTROLS if control.coarse]
     # A GPU's switch rounds products of float32 alone.
-    return CONTROLS if dtype == "float32" else list({one.row: one for one in reversed(CONTROLS) if one.option is None}.values())
+    return [control for control in CONTROLS if dtype == "float32" or control.option is None]
 
 
 def _hand_over_controls(recording: Recording, dtype: str) -> list[tuple[Experiment, Control]]:
