@@ -61,6 +61,13 @@ def relative_buckets(max_len: int, buckets: int, max_distance: int, bidirectiona
 
 
 @lru_cache(maxsize=16)
+def check_rotary_table(num_positions: int, width: int) -> None:
+    """Refuse what there is no ``rotary_table`` of. Raises ConfigError."""
+    if num_positions > LONGEST_TABLE:
+        raise ConfigError(f"max_len must be at most {LONGEST_TABLE} for rotary positions, got {num_positions}.")
+    check_rotary_width(width)
+
+
 def rotary_table(num_positions: int, width: int, base: float = 10000.0, layout: str = "halves") -> np.ndarray:
     """[num_positions, 2, width] float64, read only: cosines, and sines with a sign, of p / base^(2j/width).
 
@@ -69,9 +76,7 @@ def rotary_table(num_positions: int, width: int, base: float = 10000.0, layout: 
     files). With ``swapped`` for each number's partner, a head is turned to ``X * table[p, 0] + swapped * table[p, 1]``, and
     back by the sines' opposites.
     """
-    if num_positions > LONGEST_TABLE:
-        raise ConfigError(f"max_len must be at most {LONGEST_TABLE} for rotary positions, got {num_positions}.")
-    check_rotary_width(width)
+    check_rotary_table(num_positions, width)
     angles = np.arange(num_positions)[:, None] / np.power(base, np.arange(0, width, 2) / width)
     signs = np.array([-1.0, 1.0])
     if layout == "halves":

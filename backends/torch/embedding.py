@@ -62,9 +62,9 @@ class PositionalEncoding(Called, nn.Module):
         return torch.as_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout))
 
 
-def matched(table: Tensor, dtype: torch.dtype, device: torch.device, make: Callable[[], Tensor]) -> Tensor:
+def matched(table: Tensor | None, dtype: torch.dtype, device: torch.device, make: Callable[[], Tensor]) -> Tensor:
     """The table itself, or one that is made of this dtype and where this device is."""
-    if table.dtype == dtype and table.device == device:
+    if table is not None and table.dtype == dtype and table.device == device:
         return table
     # What is made once is no part of a trace: torch.jit.trace traces twice, and compares.
     trace = torch._C._get_tracing_state() if torch.jit.is_tracing() else None

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from transformer_mb.checks import check_positions
 from transformer_mb.layer_calls import Called
-from transformer_mb.positions import rotary_table
+from transformer_mb.positions import check_rotary_table, rotary_table
 
 from .embedding import matched
 
@@ -19,22 +19,23 @@ class RotaryEncoding(Called, nn.Module):
 
     def __init__(self, width: int, max_len: int, *, base: float, layout: str):
         super().__init__()
+        check_rotary_table(max_len, width)
         self.max_len = max_len
         self.layout = layout
         self.sizes = max_len, width, base, layout
-        self.table = _table(*self.sizes, torch.float64, torch.device("cpu"))
+        self.table: Tensor | None = None  # until an input says where it is to be
 
     def forward(self, X: Tensor, offset: int = 0) -> Tensor:
         T = X.shape[-2]
         check_positions(offset, T, self.max_len)
-        self._match(X)
-        rows = self.table[offset : offset + T]
+        rows = self._match(X)[offset : offset + T]
         return self._turned(X, rows[:, 0], rows[:, 1])
 
-    def _match(self, X: Tensor) -> None:
+    def _match(self, X: Tensor) -> Tensor:
         """Have the table where X is, and in its dtype; but in two bytes an angle would have no digits."""
         dtype = torch.promote_types(X.dtype, torch.float32)
         self.table = matched(self.table, dtype, X.device, lambda: _table(*self.sizes, dtype, X.device))
+        return self.table
 
     def _turned(self, X: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
         """X [..., d] by what ``positions.rotary_table`` holds of its position."""

@@ -10,7 +10,7 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 
 # By room: lines and files of Python at most. A room stands for its folders that are not listed themselves.
 ROOMS = {
-    "transformer_mb": (4_364, 39),
+    "transformer_mb": (4_369, 39),
     "transformer_mb/check": (6_785, 51),
     "transformer_mb/checkpoint": (901, 7),
     "transformer_mb/cli": (3_564, 42),
@@ -62,7 +62,7 @@ ROOMS = {
     "tests/reports": (600, 5),
     "tests/site": (746, 9),
     "tests/tools": (538, 5),
-    "tools": (2_872, 22),
+    "tools": (2_873, 22),
     "benchmarks": (3_680, 44),
     "examples": (947, 11),
     "docs": (778, 11),

@@ -104,6 +104,7 @@ CONDITIONS_LEFT_OUT = {
     "device_type": "which branch is taken on another device; `make parity` on a GPU holds it",
     "forward": REPLACED,
     "call": REPLACED,
+    "is_watched": WATCHED,
     "_forward_hooks": WATCHED,
     "_forward_pre_hooks": WATCHED,
     "_forward_post_hooks": WATCHED,

@@ -111,8 +111,7 @@ class BlockSteps:
         self.parts = [product(rows, part) for part in parts]
         self.output, self.rotary = product(rows, own.W_o), own.rotary
         if self.rotary is not None:
-            self.rotary._match(weight)
-            self.angles = self.rotary.table  # [max_len, 2, D/H], which stays where it is when the layer takes another
+            self.angles = self.rotary._match(weight)  # [max_len, 2, D/H], which stays where it is when the layer takes another
         self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
         if self.keys is None:
             self.keys = weight.new_empty(rows, few, max_steps, self.width)

@@ -47,7 +47,7 @@ class Int8Linear(nn.Linear):
         step = greatest.clamp_(min=0.0).sub_(least).div_(LARGEST).clamp_(min=torch.finfo(X.dtype).tiny)
         zero = least.div_(step).round_()  # minus the level of 0
         levels = X.new_full((len(rows) + 1, self.in_features), float(LARGEST))
-        torch.div(rows, step, out=levels[:-1]).round_().sub_(zero).clamp_(0.0, LARGEST)
+        torch.div(rows, step, out=levels[:-1]).round_().sub_(zero).clamp_(max=LARGEST)  # none is below 0
         Y = torch.addcmul(self._product(levels)[:-1], zero, self.sums).mul_(step)
         return Y.view(*X.shape[:-1], self.out_features)
 
