@@ -158,18 +158,13 @@ def initial_weight(out_features: int, in_features: int) -> np.ndarray:
     return (2.0 * _initial.random((out_features, in_features), np.float32) - 1.0) * limit
 
 
-def constant(value: float, sizes: int | Sequence[int]) -> np.ndarray:
-    """Fill what a bias or a scale begins with."""
-    return np.full(sizes, value, np.float32)
-
-
 class Linear(Layer):
     """X [..., in] to X W^T + b [..., out], the weight being [out, in]."""
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True):
         self.in_features = in_features
         self.weight = Parameter(initial_weight(out_features, in_features))
-        self.bias = Parameter(constant(0.0, out_features)) if bias else None
+        self.bias = Parameter(np.zeros(out_features, np.float32)) if bias else None
 
     def extra_repr(self) -> str:
         outputs, inputs = self.weight.value.shape

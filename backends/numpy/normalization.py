@@ -11,7 +11,7 @@ from transformer_mb.checks import check_residual, check_trailing
 from transformer_mb.config import check_choice, check_norm
 
 from .dropout import Dropout
-from .framework import Layer, Parameter, column_sums, constant, row_sums
+from .framework import Layer, Parameter, column_sums, row_sums
 from .given import floats
 
 
@@ -21,8 +21,8 @@ class LayerNorm(Layer):
         self.size = prod(self.norm_shape)
         self.eps = eps
         self.kind = kind
-        self.weight = Parameter(constant(1.0, self.norm_shape)) if affine else None
-        self.bias = Parameter(constant(0.0, self.norm_shape)) if affine and kind != "rms_norm" else None
+        self.weight = Parameter(np.ones(self.norm_shape, np.float32)) if affine else None
+        self.bias = Parameter(np.zeros(self.norm_shape, np.float32)) if affine and kind != "rms_norm" else None
 
     def forward(self, X: np.ndarray) -> np.ndarray:
         check_trailing("The input of LayerNorm", X, self.norm_shape)
