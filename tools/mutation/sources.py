@@ -18,7 +18,7 @@ SHARED = "shared"
 PARTS = (*BACKENDS, SHARED)
 
 # What no cell does to a layer, and where it is tried.
-HELD = "transformer_mb/conformance/test_shortcuts.py and tests/native/test_mxnet_watched.py hold it"
+HELD = "transformer_mb/conformance/test_shortcuts.py, tests/native/test_mxnet_watched.py and test_torch_tools.py hold it"
 REPLACED = f"whether a user has replaced the layer; {HELD}"
 WATCHED = f"whether a user has put hooks on the layer; {HELD}"
 
