@@ -59,8 +59,12 @@ def test_another_frameworks_law_fails():
 
 def test_of_an_unknown_backend_norms_and_differences_are_judged(monkeypatch):
     assert statuses(label="another")[AS_MADE] == PASSED
-    monkeypatch.setattr(framework, "initial_weight", alike)
+    begin_with(monkeypatch, alike)
     assert "has the signs of" in found(label="another")[AS_MADE].reason
+
+
+def begin_with(monkeypatch, draw):
+    monkeypatch.setattr(framework, "initial_weight", lambda *sizes: draw(*sizes).astype(np.float32))
 
 
 def linear(limit):
@@ -86,21 +90,34 @@ MADE = {
 }
 
 
+class Numpy:
+    """NumPy, but for some of its functions."""
+
+    def __init__(self, **functions):
+        vars(self).update(functions)
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+
 @pytest.mark.parametrize("mistake", MADE)
 def test_a_mistake_in_linear_weights_fails(mistake, monkeypatch):
-    monkeypatch.setattr(framework, "initial_weight", MADE[mistake])
+    begin_with(monkeypatch, MADE[mistake])
     assert statuses() == {"xavier": PASSED, "torch_default": PASSED, AS_MADE: FAILED}
 
 
-@pytest.mark.parametrize("names", [("zeros", "ones"), ("ones", "zeros")])
-def test_a_norm_that_does_not_begin_as_the_identity_fails(names, monkeypatch):
-    wrong = dict(zip(names, names[::-1], strict=True))
+@pytest.mark.parametrize("module", [framework, numpy_normalization])
+def test_a_bias_in_another_dtype_than_its_class_makes_fails(module, monkeypatch):
+    """Zeros are the same in each dtype, and the backend puts what it makes into its own."""
+    monkeypatch.setattr(module, "np", Numpy(zeros=lambda size, dtype: np.zeros(size, np.float16)))
+    result = found()[AS_MADE]
+    assert result.status == FAILED and "bias must be float32, got float16" in result.reason
+    assert statuses(dtype="float64")[AS_MADE] == PASSED
 
-    class Numpy:
-        def __getattr__(self, name):
-            return getattr(np, wrong[name] if name == names[0] else name)
 
-    monkeypatch.setattr(numpy_normalization, "np", Numpy())
+@pytest.mark.parametrize("mistake", [{"zeros": np.ones}, {"ones": np.zeros}])
+def test_a_norm_that_does_not_begin_as_the_identity_fails(mistake, monkeypatch):
+    monkeypatch.setattr(numpy_normalization, "np", Numpy(**mistake))
     result = found()[AS_MADE]
     assert result.status == FAILED and "must begin as" in result.reason
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,21 @@ def made(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray]:
 
 
 def _native(backend: Backend, each: Mapping[str, Any]) -> Any:
-    """A ``layer`` or a model as its framework makes it; with an ``initialization`` a model as ``build`` makes it."""
+    """A ``layer`` or a model as its framework makes it; with an ``initialization`` a model as ``build`` makes it.
+
+    ``by_itself`` it is made without the backend, as a program of the framework's own does.
+    """
+    make = _alone if each.get("by_itself") else backend.make
     if "layer" in each:
-        return backend.layer(each["layer"], *each["arguments"], **each["options"])
+        return make(getattr(type(backend), each["layer"]), *each["arguments"], **each["options"])
     config = TransformerConfig.from_dict(each["config"])
     if "initialization" in each:
         return backend.build(config, each["seed"], each["initialization"])
-    model = type(backend).EncoderDecoder
-    return backend.make(model.from_config, config)
+    return make(type(backend).EncoderDecoder.from_config, config)
+
+
+def _alone(constructor: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    native = constructor(*arguments, **options)
+    if hasattr(native, "initialize"):  # Gluon's blocks get their numbers by a call of their own
+        native.initialize()
+    return native

@@ -84,7 +84,13 @@ class FirstWeights(OneAnswer):
                 for seed, (config, _) in zip(seeds, numbered, strict=True)
             ]
         layers = [{"layer": name, "arguments": arguments, "options": options} for name, arguments, options in LAYERS]
-        return [*({"config": config.to_dict()} for config in MODELS), *layers]
+        models: list[dict[str, Any]] = [{"config": config.to_dict()} for config in MODELS]
+        return [{**each, "by_itself": self.by_itself} for each in (*models, *layers)]
+
+    @property
+    def by_itself(self) -> bool:
+        """True where layers are made without the backend, which puts others into its dtype: theirs is their class's own."""
+        return self.scheme == AS_MADE and self.dtype == "float32"
 
     @cached_property
     def request(self) -> Request:
