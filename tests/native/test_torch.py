@@ -74,13 +74,13 @@ def test_an_encoder_block_in_a_sequential_model():
     assert losses[-1] < 0.5 * losses[0]  # 0.01 to 0.14 of it with twenty seeds
 
 
-def test_a_layer_that_watches_its_attributes_is_told_its_mode():
-    class Watching(nn.Linear):
-        def __setattr__(self, name, value):
-            if name == "training":
-                told.append(value)
-            super().__setattr__(name, value)
+@pytest.mark.parametrize("watched", ["__setattr__", "train"])
+def test_a_layer_of_a_users_own_is_told_its_mode(watched):
+    def told_first(self, *given):
+        told.extend(value for value in given if isinstance(value, bool))
+        return getattr(nn.Linear, watched)(self, *given)
 
+    Watching = type("Watching", (nn.Linear,), {watched: told_first})
     told, backend = [], tmb.get_backend("torch")
     model = backend.build(tmb.presets.d2l(9, 9), seed=0)
     model.decoder.dense = Watching(32, 9).train()

@@ -9,7 +9,7 @@ import torch
 import transformer_mb as tmb
 from transformer_mb.backends.torch import DotProductAttention, PositionWiseFFN
 from transformer_mb.backends.torch.dropout import Dropout
-from transformer_mb.backends.torch.shortcuts import decoding_steps, one_row, prepared_layers
+from transformer_mb.backends.torch.shortcuts import decoding_steps, one_row, prepared_layers, random_masks
 from transformer_mb.backends.torch.shortcuts.composed_attention import ComposedAttention
 from transformer_mb.backends.torch.shortcuts.threads import _openmp, suit
 from transformer_mb.batch import Batch
@@ -68,6 +68,8 @@ def test_attention_in_two_bytes_is_no_node_of_ours(dtype):
     queries, keys, values = (torch.randn(4, 4, 12, 16) for _ in range(3))
     layer = DotProductAttention(0.0)
     assert layer(queries.requires_grad_(), keys, values).grad_fn.name() == "ComposedAttentionBackward"
+    with torch.autocast("cpu", dtype):
+        assert layer(queries, keys, values).grad_fn.name() != "ComposedAttentionBackward"
     half = layer(queries.detach().to(dtype).requires_grad_(), keys.to(dtype), values.to(dtype))
     assert half.grad_fn.name() != "ComposedAttentionBackward"
 
@@ -89,6 +91,11 @@ def test_attention_with_dropout_goes_through_torch_func_and_forward_derivatives(
     with torch.autograd.forward_ad.dual_level():
         dual = torch.autograd.forward_ad.make_dual(queries.detach(), direction)
         torch.testing.assert_close(torch.autograd.forward_ad.unpack_dual(total(dual)).tangent, along)
+
+
+def test_a_rate_next_to_one_keeps_nothing():
+    """No number of sixteen bits is as large as the bound that its rounding gives."""
+    assert random_masks.kept((1000,), 1.0 - 1e-9).sum() <= 3
 
 
 @pytest.mark.parametrize("watch", ["hook", "backward hook", "forward", "subclass"])

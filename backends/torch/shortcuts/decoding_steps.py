@@ -70,8 +70,8 @@ class DecodingSteps:
         X = self.token_norm(F.embedding(tokens, self.embedding) * self.scale)
         if self.table is not None:
             place = self.position_offset + (t if self.moving else 0)
-            # [D] or [1, D], or [N, D] where rows begin at different steps.
-            X = X + self.table[place if self.left_padding is None else (place - self.left_padding).clamp(min=0)]
+            # [D] or [1, D], or [N, D] where rows begin at different steps; what is before, of padding, nobody reads.
+            X = X + self.table[place if self.left_padding is None else place - self.left_padding]
         X = self.embedding_norm(X)
         for block in self.blocks:
             X = block.step(X, t, reach, own_mask)

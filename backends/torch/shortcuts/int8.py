@@ -24,13 +24,13 @@ class Int8Linear(nn.Linear):
         super().__init__(linear.in_features, linear.out_features, linear.bias is not None, device="meta")
         self.weight, self.bias = linear.weight, linear.bias
         weight = linear.weight.detach()
-        scales = weight.abs().amax(dim=1).clamp(min=torch.finfo(weight.dtype).tiny).double() / LARGEST
+        scales = (weight.abs().amax(dim=1) / LARGEST).clamp(min=torch.finfo(weight.dtype).tiny)
         zeros = torch.zeros(len(scales), dtype=torch.long)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch's tensors of this kind are to move to another package
             rounded = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
             self.packed = torch.ops.quantized.linear_prepack(rounded, None)
-            self.sums = rounded.dequantize().double().sum(dim=1).float()
+            self.sums = rounded.dequantize().sum(dim=1)
 
     def forward(self, X: Tensor) -> Tensor:
         Y = self._product(X) if X.numel() == self.in_features else self._of_vectors(X)

@@ -133,7 +133,7 @@ CONTROLS = (
         "heads of three numbers, not scaled",
         setting("config", "output_scale", value=False),
     ),
-    Coarse(
+    Control(
         "positions normed with their tokens",
         MODEL,
         "tokens normed before positions",

@@ -65,6 +65,7 @@ def cached_experiments(dtype: str, seed: int) -> list[Comparison]:
     rows = rows_of("cached", dtype)
     usual = {name: values[0] for name, values in SETTINGS.items()} | {"decoder_num_layers": 2}
     cases: dict[str, Row] = {"d2l": usual, "decoder alone, prompts": usual | {"architecture": "decoder", "padding": "ragged"}}
+    cases["decoder alone, prompts, learned positions"] = cases["decoder alone, prompts"] | {"position": "learned"}
     few = {"position": "rotary", "decoder_num_heads": 4, "num_kv_heads": 2}  # the array has as many settings as it can
     cases["decoder alone, prompts, fewer heads of keys"] = cases["decoder alone, prompts"] | few
     cases |= {f"drawn cache {number}: {CACHES.words(row)}": row for number, row in enumerate(CACHES.share(seed, SHARE), 1)}

@@ -170,16 +170,18 @@ def model_weights(config: TransformerConfig, seed: int = 7) -> dict[str, np.ndar
 
 
 def with_uneven_rows(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the same model, in which rows of queries' weights differ by up to 64, and those of keys by the inverse.
+    """Return a model in which rows of queries' weights differ by up to 64, those of keys by the inverse, and words as well.
 
-    Scores stay as they are, but where all rows have one scale in eight bits, which loses the small ones. By powers of two
-    nothing else is rounded otherwise. The last row of queries' weights is zero, and so is its scale in eight bits.
+    Scores of the same words stay as they are, but where all rows have one scale in eight bits, or all vectors, which loses the
+    small ones. By powers of two nothing else is rounded otherwise. The last row of queries' weights is zero, and so is its
+    scale in eight bits.
     """
 
     def scaled(name: str, value: np.ndarray) -> np.ndarray:
-        sign = {"W_q": 1.0, "W_k": -1.0}.get(name.split(".")[-2], 0.0)
+        part = name.split(".")[-2]
+        sign = {"W_q": 1.0, "W_k": -1.0, "embedding": 2.0}.get(part, 0.0)
         factors = np.exp2(sign * (np.arange(len(value)) % 7 - 3.0))
-        factors[-1] *= sign <= 0.0
+        factors[-1] *= part != "W_q"
         return (value.T * factors).T
 
     return {name: scaled(name, value) for name, value in weights.items()}

@@ -104,8 +104,8 @@ CASES = [
     attention("dot product, weights asked for", "Q", "K", "V", "lens with 0", need_weights=True),
     Case("dot product, dropout, weights asked for", "DotProductAttention", (0.3,), ("Q", "K", "V", "lens with 0"),
          call={"need_weights": True}, training=True, masks={"dropout": (B, T, S)}, every_dtype=True),
-    Case("dot product, dropout", "DotProductAttention", (0.3,), ("Q", "K", "V", "lens with 0"), training=True,
-         masks={"dropout": (B, T, S)}),
+    Case("dot product, dropout, queries of unlike sizes", "DotProductAttention", (0.3,),
+         ("queries of unlike sizes", "K", "V", "lens with 0"), training=True, masks={"dropout": (B, T, S)}),
     attention("self-attention", "X", "X", "X", **MHA),
     Case("self-attention, dropout", "MultiHeadAttention", (D, D, D, D, H, 0.3), ("X", "X", "X", "lens T"), training=True,
          masks={"attention.dropout": (B, H, T, T)}),
@@ -152,7 +152,8 @@ CASES = [
            ("one token", "1,000 steps", "1,000 steps"), {"position": "rotary", "rotary_layout": layout}, {"offset": 999})
       for layout in CHOICES["rotary_layout"]),
     *(Case(f"heads turned from the first position, {layout}", "MultiHeadAttention", (D, D, D, D, H, 0.0), ("heads to turn",),
-           {"position": "rotary", "rotary_layout": layout}, part="rotary") for layout in CHOICES["rotary_layout"]),
+           {"position": "rotary", "rotary_layout": layout}, every_dtype=True, one_rounding=True, part="rotary")
+      for layout in CHOICES["rotary_layout"]),
     Case("encoder block", "EncoderBlock", BLOCK, ("X",)),
     Case("encoder block, lens", "EncoderBlock", BLOCK, ("X", "lens T"), training=True, every_dtype=True),
     Case("encoder block, lens 2-D", "EncoderBlock", BLOCK, ("X", "lens 2-D T")),

@@ -70,6 +70,8 @@ def build_input(spec: Any, rng: np.random.Generator) -> Any:
         return 100.0 + 2.0 * rng.standard_normal((B, T, D))
     if spec == "far":  # from where a bell curve is nearly one to where it is one
         return 8.0 * rng.standard_normal((B, T, D))
+    if spec == "queries of unlike sizes":  # the scores of one are hundreds beyond those of the others
+        return rng.standard_normal(SHAPES["Q"]) * np.array([1.0, 300.0, 1.0, 0.01])[:, None]
     if spec == "far logits":  # few labels have a probability that float64 could hold
         return 1000.0 * rng.standard_normal((B, T, V))
     if spec == "many":  # vectors about one, so that sums of their products grow with each of them

@@ -48,6 +48,7 @@ LONG, CUT = 20, 3
 NARROW = TransformerConfig(**{**SMALL, "num_hiddens": 4})
 FURTHER = TransformerConfig(
     **{**SMALL, "encoder_num_heads": 1},
+    num_kv_heads=1,
     norm_position="pre",
     final_norm=True,
     embedding_norm=True,
@@ -237,7 +238,7 @@ def token_experiments(dtype: str, seed: int) -> list[Decoding]:
         searches = {case: Search(config, BEAMS[row]) for case, config in CASES.items()}
         searches["few rows, gated, biases, no scales"] = Search(OTHERWISE, BEAMS[row], rows=3)
         searches["one row, wide, tied, long"] = Search(WIDE, BEAMS[row], rows=1, max_steps=LONG)
-        searches["pre-norm, learned positions, another end"] = Search(FURTHER, BEAMS[row])
+        searches["pre-norm, one head of keys, learned positions, another end"] = Search(FURTHER, BEAMS[row])
         if dtype in PLAIN_DTYPES:  # of four numbers in two bytes, one that is rounded otherwise is as much as all may be off
             searches["narrower than each source is long"] = Search(NARROW, BEAMS[row], shortest=4)
         searches |= special_searches(BEAMS[row])
