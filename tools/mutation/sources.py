@@ -21,6 +21,7 @@ PARTS = (*BACKENDS, SHARED)
 HELD = "transformer_mb/conformance/test_shortcuts.py, tests/native/test_mxnet_watched.py and test_torch_tools.py hold it"
 REPLACED = f"whether a user has replaced the layer; {HELD}"
 WATCHED = f"whether a user has put hooks on the layer; {HELD}"
+SHOWN = "is shown, not computed with; transformer_mb/conformance/test_printed_values.py holds it"
 
 # Files without mathematics of the layers.
 FILES_LEFT_OUT = {
@@ -47,20 +48,18 @@ FILES_LEFT_OUT = {
 UNASKED = ("training/schedules.py", "checkpoint/averaging.py")  # what all share too, and no cell asks for
 FUNCTIONS_LEFT_OUT = {
     "import_paths": "of a Python without setuptools; tests/native/test_torch_compiled.py holds it",
-    "extra_repr": "is shown, not computed with; transformer_mb/conformance/test_printed_values.py holds it",
-    "__repr__": "is shown, not computed with; transformer_mb/conformance/test_printed_values.py holds it",
+    **dict.fromkeys(("extra_repr", "__repr__"), SHOWN),
     "__post_init__": "refuses options; tests/core/test_training_steps.py holds it",
     "keep_freed_memory": "how soon the machine gives memory again, not what is computed",
     "expect": "of several processes; tests/distributed/test_*.py hold it",
     "version": "is shown, not computed with",
-    "devices": "of other devices than the tests have; `make parity` on a GPU holds it",
-    "find_device": "of other devices than the tests have; `make parity` on a GPU holds it",
+    **dict.fromkeys(("devices", "find_device"), "of other devices than the tests have; `make parity` on a GPU holds it"),
     "device_name": "is shown, not computed with",
     "_remember": "what Keras' export asks for; tests/native/test_tensorflow_tools.py holds it",
     "get_config": "saving by Keras itself; tests/native/test_tensorflow_files.py holds it",
     "leave_room": "when JAX forgets programs; tests/native/test_jax.py holds it",
     "keep_programs": "what later processes load; tests/native/test_jax_compilation_cache.py holds it",
-    "is_watched": WATCHED,
+    **dict.fromkeys(("is_watched", "_is_read"), WATCHED),
     "seeded_dropout": "each framework's own random numbers; transformer_mb/conformance/test_dropout.py holds it",
     "_are_all_in_one": "Keras' own calls with one list; tests/native/test_tensorflow.py holds them",
     "_named_inputs": "Keras' own calls with names; tests/native/test_tensorflow.py holds them",
@@ -91,6 +90,7 @@ CONSTANTS_LEFT_OUT = {
 }
 # By what they are called: arguments, defaults, and the names that an ``or`` gives a default.
 NAMES_LEFT_OUT = {
+    "reduce_range": "products of processors without some instructions; tests/native/test_torch_int8.py holds it",
     "rngs": "JAX' own random numbers; tests/native/test_jax.py and transformer_mb/conformance/test_dropout.py hold them",
     "top_p": "its default alone; transformer_mb/conformance/test_sampling.py holds it",
     "param_dtype": "its default alone: the dtype of a JAX layer where nobody says one; tests/native/test_jax.py holds it",
@@ -117,7 +117,7 @@ LEFT_OUT = (FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, ATTRIBUTES_LEFT_OUT, DECLARED_LE
 LEFT_OUT += (NAMES_LEFT_OUT, CONDITIONS_LEFT_OUT)
 # Keyword arguments that change where or how fast something is computed; ``kwargs`` are Keras' own, which
 # tests/native/test_tensorflow.py holds.
-KEYWORDS_LEFT_OUT = ("device", "fused", "strict", "copy", "ctx", "place", "name", "rngs", "kwargs")
+KEYWORDS_LEFT_OUT = ("device", "fused", "strict", "copy", "ctx", "place", "name", "rngs", "kwargs", "reduce_range")
 # Calls that only refuse; what they are given matters to no cell, since cells make no errors.
 CHECKS = re.compile(r"_?(check|refuse)_\w+|features|floats|known_sizes|lengths|token_ids|attention_mask|refuse\w*")
 
@@ -247,6 +247,8 @@ def _header(statement: ast.stmt) -> range:
 
 def _left_alone(node: ast.AST) -> bool:
     if isinstance(node, ast.Import | ast.ImportFrom | ast.Raise | ast.Assert | ast.JoinedStr | ast.Global):
+        return True
+    if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[0], ast.Raise):  # a check
         return True
     if isinstance(node, ast.AnnAssign) and node.value is None:  # a type alone
         return True

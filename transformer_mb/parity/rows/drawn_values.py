@@ -173,14 +173,19 @@ def with_uneven_rows(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]
     """Return a model in which rows of queries' weights differ by up to 64, those of keys by the inverse, and words as well.
 
     Scores of the same words stay as they are, but where all rows have one scale in eight bits, or all vectors, which loses the
-    small ones. By powers of two nothing else is rounded otherwise. The last row of queries' weights is zero, and so is its
-    scale in eight bits.
+    small ones. Values are small, and what multiplies them is larger by as much. By powers of two nothing else is rounded
+    otherwise. The last row of queries' weights is zero, and so is its scale in eight bits; the hidden units of the encoder's
+    first block are alike, so that a vector's least number is its greatest.
     """
 
     def scaled(name: str, value: np.ndarray) -> np.ndarray:
         part = name.split(".")[-2]
+        if name.startswith("encoder.blks.block0.ffn.dense1"):
+            return np.broadcast_to(value[0], value.shape).copy()
+        if name.endswith("W_o.weight"):
+            return value * 2.0**6
         sign = {"W_q": 1.0, "W_k": -1.0, "embedding": 2.0}.get(part, 0.0)
-        factors = np.exp2(sign * (np.arange(len(value)) % 7 - 3.0))
+        factors = np.exp2(sign * (np.arange(len(value)) % 7 - 3.0) - 6.0 * (part == "W_v"))
         factors[-1] *= part != "W_q"
         return (value.T * factors).T
 
