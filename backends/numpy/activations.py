@@ -81,9 +81,9 @@ def erf(x: np.ndarray) -> np.ndarray:
     if isinstance(x, RoundedArray):  # one operation, as exp is: only its result is rounded
         return rounded_array(erf(x.view(np.ndarray)), x.to)
     size = np.abs(x).reshape(-1)
-    result = np.where(size >= ONE, 1.0, size).astype(x.dtype, copy=False)  # NaN belongs to no range and stays
-    ranges = ((_near, size <= 0.46875), (_middle, (size > 0.46875) & (size <= 4.0)), (_far, (size > 4.0) & (size < ONE)))
-    for formula, chosen in ranges:
+    result = np.minimum(size, 1.0)  # what stands from ONE on
+    near, far = size <= 0.46875, size > 4.0
+    for formula, chosen in ((_middle, ~(near | far)), (_near, near), (_far, far & (size < ONE))):
         places = np.flatnonzero(chosen)
         result[places] = formula(size[places])
     return np.copysign(result.reshape(x.shape), x)

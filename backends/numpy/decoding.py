@@ -91,9 +91,7 @@ def _top(rows: np.ndarray, k: int) -> np.ndarray:
         rest = np.broadcast_to(np.arange(GROUP * count, rows.shape[-1]), (len(rows), rows.shape[-1] % GROUP))
         columns = np.concatenate([columns, rest], axis=-1)
         return np.take_along_axis(columns, _top(np.take_along_axis(rows, columns, axis=-1), k), axis=-1)
-    columns = np.argpartition(-rows, k - 1, axis=-1)[:, :k]
-    order = np.argsort(-np.take_along_axis(rows, columns, axis=-1), axis=-1)
-    return np.take_along_axis(columns, order, axis=-1)
+    return np.argsort(-rows, axis=-1)[:, :k]
 
 
 def _log_sum(scores: np.ndarray) -> np.ndarray:

@@ -116,10 +116,8 @@ class Layer(Called):
                 parameter.gradient[...] = 0.0
 
     def train(self, mode: bool = True) -> Layer:
-        self.training = mode
-        for value in vars(self).values():
-            if isinstance(value, Layer):
-                value.train(mode)
+        for _, layer in self.named_layers():
+            layer.training = mode
         return self
 
     def eval(self) -> Layer:

@@ -71,7 +71,7 @@ def clip_gradients(gradients: Sequence[np.ndarray], clip_norm: float) -> None:
     """
     flat = [gradient.reshape(-1) for gradient in gradients]
     parts = [gradient[start : start + CHUNK] for gradient in flat for start in range(0, gradient.size, CHUNK)]
-    norm = math.sqrt(sum(float(np.vdot(part, part)) for part in parts))
+    norm = math.sqrt(math.fsum(np.vdot(part, part) for part in parts))
     if norm > clip_norm:
         for gradient in gradients:
             gradient *= clip_norm / norm

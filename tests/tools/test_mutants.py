@@ -9,11 +9,12 @@ import mutation.engine
 import pytest
 from mutation.engine import Engine
 from mutation.judged import EQUIVALENT, SURVIVORS
+from mutation.left_out import FILES_LEFT_OUT, LEFT_OUT
 from mutation.mutants import all_mutants, mutants_of, sample
 from mutation.planted import NO_MISTAKE, PLANTED, SEEDS, planted_mutant
 from mutation.report import page, score_table
 from mutation.results import KILLED, SURVIVED, records
-from mutation.sources import FILES_LEFT_OUT, LEFT_OUT, PARTS, ROOT, Source, folder
+from mutation.sources import PARTS, ROOT, Source, folder
 
 from transformer_mb.built_in import EVERY_DTYPE
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import random
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from transformer_mb.random_streams import stream
 
 from .operators import OPERATORS, Edit
 from .sources import Source, sources
@@ -106,16 +107,16 @@ def _parsed(statement: str) -> ast.AST:
 def sample(mutants: Sequence[Mutant], number: int | None, seed: int) -> list[Mutant]:
     """Draw ``number`` of them, None: all. Each operator in each file has a share like the root of what there is of it.
 
-    Like what there is of it would be: a quarter of all are numbers, of which a polynomial alone has fifty.
+    Like what there is of it would be: a quarter of all are numbers, of which a polynomial alone has fifty. Each is drawn by its
+    own key, so that a change of one line draws no other's anew.
     """
-    rng = random.Random(seed)
     groups: dict[tuple[str, str], list[Mutant]] = {}
     for mutant in mutants:
         groups.setdefault((mutant.file, mutant.operator), []).append(mutant)
     ranked: list[tuple[float, Mutant]] = []
-    for group in groups.values():
-        rng.shuffle(group)
-        offset = rng.random()
+    for names, group in groups.items():
+        group.sort(key=lambda mutant: stream(seed, mutant.key).random())
+        offset = stream(seed, *names).random()
         ranked += [((rank + offset) / len(group) ** 0.5, mutant) for rank, mutant in enumerate(group)]
     ranked.sort(key=lambda pair: pair[0])
     return [mutant for _, mutant in ranked[:number]]

@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from .sources import KEYWORDS_LEFT_OUT, Source, asks_where_it_runs, called, keyword_name
+from .left_out import KEYWORDS_LEFT_OUT
+from .sources import Source, asks_where_it_runs, called, keyword_name
 
 Node = ast.AST
 Text = str

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from .judged import EQUIVALENT, SURVIVORS
+from .left_out import LEFT_OUT
 from .results import EQUAL, SURVIVED, Record, records, score
-from .sources import LEFT_OUT, SHARED
+from .sources import SHARED
 
 HEAD = ("backend", "mistakes", "raised", "killed", "survived", "equivalent", "killed by numbers", "mutation score")
 INTRODUCTION = """# Mistakes that the matrix must see
