@@ -49,6 +49,7 @@ NARROW = TransformerConfig(**{**SMALL, "num_hiddens": 4})
 FURTHER = TransformerConfig(
     **{**SMALL, "encoder_num_heads": 1},
     num_kv_heads=1,
+    norm_kind="rms_norm",
     norm_position="pre",
     final_norm=True,
     embedding_norm=True,
