@@ -1,4 +1,4 @@
-"""What mistakes are not made in, by file, function, attribute or name: one line says why."""
+"""The code in which no mistakes are made, by file, function, attribute or name: one line says why."""
 
 from __future__ import annotations
 
