@@ -54,7 +54,7 @@ ROOMS = {
     "tests/examples": (625, 9),
     "tests/judge": (567, 4),
     "tests/meta": (1_840, 26),
-    "tests/native": (5_493, 40),
+    "tests/native": (5_498, 40),
     "tests/parity": (5_796, 65),
     "tests/porting": (11_327, 82),
     "tests/pytest_plugin": (194, 2),

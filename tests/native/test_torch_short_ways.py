@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import transformer_mb as tmb
-from transformer_mb.backends.torch import DotProductAttention, PositionWiseFFN
+from transformer_mb.backends.torch import DecoderBlock, DotProductAttention, PositionWiseFFN
 from transformer_mb.backends.torch.dropout import Dropout
 from transformer_mb.backends.torch.shortcuts import decoding_steps, one_row, prepared_layers, random_masks
 from transformer_mb.backends.torch.shortcuts.composed_attention import ComposedAttention
@@ -93,8 +93,13 @@ def test_attention_with_dropout_goes_through_torch_func_and_forward_derivatives(
         torch.testing.assert_close(torch.autograd.forward_ad.unpack_dual(total(dual)).tangent, along)
 
 
-def test_a_rate_next_to_one_keeps_nothing():
-    """No number of sixteen bits is as large as the bound that its rounding gives."""
+def test_a_norm_of_two_axes_goes_through_its_layer():
+    assert prepared_layers.is_plain(DecoderBlock(8, 8, 8, 8, 8, 8, 8, 2, 0.0, 0))
+    assert not prepared_layers.is_plain(DecoderBlock(8, 8, 8, 8, [4, 8], 8, 8, 2, 0.0, 0))
+
+
+def test_a_rate_next_to_one_keeps_next_to_nothing():
+    """Its bound, rounded, is cut off to the largest number of sixteen bits, which alone is kept."""
     assert random_masks.kept((1000,), 1.0 - 1e-9).sum() <= 3
 
 

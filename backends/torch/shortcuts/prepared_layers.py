@@ -39,7 +39,7 @@ def is_plain(layer: nn.Module) -> bool:
     """Tell whether all layers within are those of this package and of torch itself, and none is watched or replaced."""
     layers = [layer]
     for one in layers:  # those within are appended on the way; modules() takes three times as long
-        if type(one) not in LAYERS or is_watched(one):
+        if type(one) not in LAYERS or is_watched(one) or (type(one) is LayerNorm and len(one.norm_shape) > 1):
             return False
         layers += [child for child in one._modules.values() if child is not None]
     return True
