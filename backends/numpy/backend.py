@@ -18,7 +18,7 @@ from . import attention, model, weights
 from .dropout import injected_dropout
 from .framework import Layer, softmax_backward
 from .int8 import to_int8
-from .rounding import SETTINGS, rounded_array, rounding_at_random
+from .rounding import SETTINGS, rounded_array, rounding_at_random, summing_in_turn
 from .running import in_mode, no_gradients
 from .trainer import NumPyTrainer
 
@@ -35,6 +35,7 @@ class NumPyBackend(NativeBackend, package=__package__):
     trainer_class = NumPyTrainer
     gpu_settings = SETTINGS
     rounding_at_random = staticmethod(rounding_at_random)
+    summing_in_turn = staticmethod(summing_in_turn)
 
     def __init__(self, device: str | None = None, dtype: str = "float32", rounded_to: str | None = None):
         super().__init__(device, dtype)

@@ -101,10 +101,14 @@ def rounded_array(array: np.ndarray, dtype: str | None) -> np.ndarray:
 
 
 class _Products(threading.local):
-    """The formats that matrix products are rounded to, in each thread for itself; and in what TF32's factors are."""
+    """The formats that matrix products are rounded to, in each thread for itself; and in what TF32's factors are.
+
+    With ``in_turn`` a product's sums are of one term after another.
+    """
 
     to: str | None = None
     tf32: str = "tf32"
+    in_turn: bool = False
 
 
 _products = _Products()
@@ -137,11 +141,32 @@ def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.n
     """A @ B of a layer, forward or backward; within ``rounded_products`` with factors and result rounded, or factors alone."""
     to = _products.to
     if to is None:
-        return np.matmul(A, B, out=out)
+        return (_summed_in_turn if _products.in_turn else np.matmul)(A, B, out=out)
     if to == "tf32":  # a format of factors alone
         return np.matmul(rounded(A, _products.tf32), rounded(B, _products.tf32), out=out)
     result = np.matmul(rounded(A, to), rounded(B, to), out=out)
     result[...] = rounded(result, to)
+    return result
+
+
+@contextmanager
+def summing_in_turn() -> Iterator[None]:
+    """Inside, ``product`` adds one term after another, each sum rounded, as kernels for narrow matrices do.
+
+    The error of n terms then grows with the root of n; NumPy's own kernel adds in blocks, whose errors hardly grow.
+    """
+    before, _products.in_turn = _products.in_turn, True
+    try:
+        yield
+    finally:
+        _products.in_turn = before
+
+
+def _summed_in_turn(A: np.ndarray, B: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+    columns, rows = np.moveaxis(A, -1, 0)[..., None], np.moveaxis(B, -2, 0)[..., None, :]
+    result = np.multiply(columns[0], rows[0], out=out)
+    for column, row in zip(columns[1:], rows[1:], strict=True):
+        result += column * row
     return result
 
 

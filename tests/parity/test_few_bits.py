@@ -11,6 +11,7 @@ from transformer_mb.errors import ParityError
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.controls.answers import few_bits_controls
 from transformer_mb.parity.rows.fast_steps import fast_experiments
+from transformer_mb.parity.rows.layers import layer_experiments
 from transformer_mb.parity.rows.model_cases import SMALL, ModelCase
 from transformer_mb.parity.rows.models import model_experiments, model_request
 from transformer_mb.parity.verdict import comparison, limits
@@ -98,3 +99,11 @@ def test_a_key_or_a_step_more_or_less_is_plain(case, seed):
     (row, mistake), *others = experiment.shows.items()
     wrong = experiment._errors(experiment.request, reference.answer(mistake(experiment.request)))[row]
     assert not others and experiment.judged_by_few_draws(row, wrong).share >= 3.0
+
+
+def test_what_is_over_its_limit_in_float32_is_judged_again_by_sums_in_turn():
+    """4,096 terms in turn: partial sums of the root of k terms, rounded by 0.2 eps or so, lose 0.14 * 64 = 9 eps by norm."""
+    layers = layer_experiments("float32", 0)
+    (experiment,) = (each for each in layers if each.case == "ffn without bias, 4,096 rows of 32")
+    few, many = (experiment.baseline("layer gradients", copies).numpy.norm for copies in (4, limits.MORE_COPIES))
+    assert few < 3.0 * np.finfo("float32").eps and 6.0 * np.finfo("float32").eps < many < 14.0 * np.finfo("float32").eps

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from transformer_mb.backends.numpy.rounding import product, summing_in_turn
 from transformer_mb.registry import load_backend_class
 from transformer_mb.rounding import last_place, rounded, rounded_at_random
 
@@ -85,6 +86,17 @@ def test_what_rounds_at_random_rounds_otherwise_each_time_and_by_its_seed(dtype,
     assert len(np.unique(nearest)) == 1 and len(np.unique(drawn(0))) == 2
     assert (drawn(0) == drawn(0)).all() and (drawn(0) != drawn(1)).any()
     assert np.abs(drawn(0) - 1.0 / 3.0).max() < place
+
+
+def test_sums_in_turn_lose_each_term_that_is_below_half_of_a_last_place():
+    """2^24 + 1 is 2^24 in float32, each time that a 1 is added; in batches and written into a given array too."""
+    one, many = np.ones((1, 5), "float32"), np.array([[2.0**24], [1.0], [1.0], [1.0], [1.0]], "float32")
+    with summing_in_turn():
+        assert product(one, many) == 2.0**24
+        factors = np.random.default_rng(0).standard_normal((2, 4, 3)).astype("float32")
+        given = np.empty((2, 4, 4), "float32")
+        assert product(factors, factors.swapaxes(1, 2), out=given) is given
+    np.testing.assert_allclose(given, factors @ factors.swapaxes(1, 2), rtol=1e-5, atol=1e-6)
 
 
 def test_every_operation_of_the_rounding_backend_rounds():

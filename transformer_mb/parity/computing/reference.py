@@ -51,6 +51,12 @@ def baseline_at_random(request: Request, number: int) -> Answer:
         return run(_rounded(request.dtype), plain_request(request, ("precision", "dtype")))
 
 
+def baseline_in_turn(request: Request) -> Answer:
+    """Answer in float32, the products' sums of one term after another."""
+    with backend("float32").summing_in_turn():  # type: ignore[attr-defined]
+        return run(backend("float32"), plain_request(request, ("precision", "dtype")))
+
+
 @lru_cache
 def _rounded(to: str) -> Any:
     """NumPy whose every result is rounded, from one that has more digits."""

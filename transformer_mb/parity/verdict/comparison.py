@@ -142,7 +142,8 @@ class Comparison:
             copies *= 2  # as many draws as others have
         draws = self._draws.with_copies(0 if _from_given_gradients(row) else copies)
         moved = [] if in_few_bits else [each for draw in draws for each in draw.moved[row].values()]
-        lost = [*(draw.numpy[row] for draw in draws), *(draw[row] for draw in again)]
+        in_turn = [self._in_turn] if again and self.judged_in == "float32" else []
+        lost = [*(draw.numpy[row] for draw in draws), *(draw[row] for draw in [*again, *in_turn])]
         numpy = worst_by_array([self._rounding[row]] if self.one_rounding else lost)
         return Baseline(
             worst_errors(numpy.values()),
@@ -186,6 +187,11 @@ class Comparison:
     def _draw_at_random(self, number: int) -> dict[str, ByArray]:
         """Measure what NumPy loses in the case where its results are rounded at random, whatever copies of it round alike."""
         return self._errors(self._asked, reference.baseline_at_random(self._asked, number))
+
+    @cached_property
+    def _in_turn(self) -> dict[str, ByArray]:
+        """Measure what NumPy loses in float32 where sums are of one term after another, as some kernels have them."""
+        return self._errors(self._asked, reference.baseline_in_turn(self._asked))
 
     def _moved(self, copy: Request, answer: Arrays) -> dict[str, ByArray]:
         """Measure how far a copy's exact result is from the case's: where a ReLU's input crossed zero, on its side."""
