@@ -60,7 +60,6 @@ def relative_buckets(max_len: int, buckets: int, max_distance: int, bidirectiona
     return table
 
 
-@lru_cache(maxsize=16)
 def check_rotary_table(num_positions: int, width: int) -> None:
     """Refuse what there is no ``rotary_table`` of. Raises ConfigError."""
     if num_positions > LONGEST_TABLE:
@@ -68,6 +67,7 @@ def check_rotary_table(num_positions: int, width: int) -> None:
     check_rotary_width(width)
 
 
+@lru_cache(maxsize=16)
 def rotary_table(num_positions: int, width: int, base: float = 10000.0, layout: str = "halves") -> np.ndarray:
     """[num_positions, 2, width] float64, read only: cosines, and sines with a sign, of p / base^(2j/width).
 

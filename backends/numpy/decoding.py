@@ -39,7 +39,7 @@ class BeamDecoder(EagerSession):
 
     def _look(self, inputs: DecodingInputs, beam: int) -> None:
         sides = self.model.encoder, self.model.decoder
-        self.plain = not self.attend and all(side is None or is_plain(side) for side in sides)
+        self.plain = all(side is None or is_plain(side) for side in sides)
         self.hidden: Hidden | None = None
 
     def _native(self, array: np.ndarray) -> np.ndarray:

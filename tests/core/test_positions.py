@@ -5,7 +5,7 @@ import pytest
 
 from transformer_mb.config import CHOICES, LONGEST_TABLE, TransformerConfig
 from transformer_mb.errors import ConfigError
-from transformer_mb.positions import rotary_table, sinusoid_table
+from transformer_mb.positions import relative_buckets, rotary_table, sinusoid_table
 
 # Position 3 of a model of width 6. Wavelengths of the paper are 10000^(0, 1/3, 2/3) times 2 pi, fairseq's 10000^(0, 1/2, 1).
 PAPER, FAIRSEQ = (1, 10000 ** (1 / 3), 10000 ** (2 / 3)), (1, 100, 10000)
@@ -81,3 +81,11 @@ def test_what_rotary_positions_cannot_be(changes, words):
     with pytest.raises(ConfigError) as raised:
         TransformerConfig(**{**SIZES, **changes})
     assert str(raised.value) == words
+
+
+@pytest.mark.parametrize(("table", "sizes"), [(rotary_table, (5, 4)), (relative_buckets, (5, 8, 16, True))])
+def test_a_table_that_layers_share_is_made_once_and_nobody_writes_into_it(table, sizes):
+    made = table(*sizes)
+    assert table(*sizes) is made
+    with pytest.raises(ValueError, match="read-only"):
+        made[0] = 1

@@ -14,6 +14,7 @@ from trainings import TEST, TRAINED_ON, InterruptAt, files
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.errors import ConfigError
 from transformer_mb.presets import RECIPES
+from transformer_mb.trainer import TrainerOptions
 from transformer_mb.training import SCHEDULES, Progress, TrainingInterrupted, TrainingRecipe, TrainingState
 from transformer_mb.training.records import ValidationRecord
 from transformer_mb.training.schedules import Span
@@ -237,3 +238,8 @@ def test_the_plateau_needs_validations_and_a_factor_below_one():
         TrainingRecipe(schedule="plateau", plateau_factor=1.5)
     with pytest.raises(ConfigError, match="plateau_patience must be at least 1, got 0"):
         TrainingRecipe(schedule="plateau", plateau_patience=0)
+
+
+def test_a_trainer_that_is_given_no_seed_has_that_of_sampling():
+    """``--help`` of translate says of --sample that it is 0."""
+    assert TrainerOptions().seed == tmb.Sampling().seed == 0

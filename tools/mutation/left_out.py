@@ -59,12 +59,14 @@ FUNCTIONS_LEFT_OUT = {
 }
 ATTRIBUTES_LEFT_OUT = {
     "alike": ALIKE,
+    "writeable": "whether a table that many share may be written into; tests/core/test_positions.py holds it",
     "built": "Keras' own account of what it has built; tests/native/test_tensorflow.py holds it",
     "supports_masking": "Keras' own masks; tests/native/test_tensorflow.py holds them",
     "_allow_non_tensor_positional_args": "Keras' own calls with lists of numbers; tests/native/test_tensorflow.py holds them",
 }
 # What a contract declares with its type.
 DECLARED_LEFT_OUT = {
+    "seed": "its default alone; tests/core/test_training_steps.py holds it",
     "compiles": "what a trainer offers; transformer_mb/conformance/test_trainer.py holds it",
     "always_compiles": "what a report says of a trainer; tests/core/test_training_reports.py holds it",
     "few_shapes": "how a program batches; tests/core/test_batch_tokens.py holds it",

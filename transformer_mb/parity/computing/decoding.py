@@ -46,7 +46,7 @@ class _Search:
         penalty = self.spec["coverage_penalty"]
         return {**self.forced, "coverage_penalty": penalty} if penalty else self.forced
 
-    def rows(self, steps: int) -> list[list[int]]:
+    def rows(self, steps: int | np.ndarray) -> list[list[int]]:
         inputs = self.native, self.source, self.lens, steps
         if self.spec["beam"] is None:
             return self.backend.greedy(*inputs, **self.forced)
@@ -55,7 +55,7 @@ class _Search:
         said = self.spec["beam"], self.spec["length_penalty"]
         return self.backend.beam(*inputs, *(() if said == UNSAID else said), **self.covering)
 
-    def scored(self, steps: int) -> list[ScoredIds]:
+    def scored(self, steps: int | np.ndarray) -> list[ScoredIds]:
         """The best hypothesis of each row; greedily it is that of a beam of one."""
         inputs = self.native, self.source, self.lens, steps, self.spec["beam"] or 1, self.spec["length_penalty"]
         return [found[0] for found in self.backend.hypotheses(*inputs, n_best=1, **self.covering)]
@@ -74,9 +74,9 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
 
     Also the best hypothesis as a search gives it that tells scores (greedily of one hypothesis): its ``scored tokens``, and
     ``scores`` [B, 2], after the penalties and before. ``prefixes`` are forced, -1 after their end. With ``repeats`` what
-    ``_again`` gives too, and greedily ``tokens of fewer steps``. Attention weights that it leaves behind are told of, but where
-    a penalty of coverage asks for them. A ``mistake`` is a negative control: see ``mistaken_searches``; one of a prefix is made
-    here. A row that draws models by the hundred asks for ``tokens alone``.
+    ``_again`` gives too, and greedily the tokens ``of fewer steps``, each row's limit its own. Attention weights that it leaves
+    behind are told of, but where a penalty of coverage asks for them. A ``mistake`` is a negative control: see
+    ``mistaken_searches``; one of a prefix is made here. A row that draws models by the hundred asks for ``tokens alone``.
     """
     native = model_of(backend, spec["config"], arrays)
     source, lens, steps = arrays["source"], arrays["source_valid_lens"], spec["max_steps"]
@@ -86,7 +86,9 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
     search = _Search(searching, native, spec, source, lens, [] if unread else prefixes)
     fewer = {}
     if spec["repeats"] and spec["beam"] is None:  # before more steps are asked for
-        fewer["tokens of fewer steps"] = in_rows(search.rows(steps // 2), steps // 2)
+        limits = _fewer(steps, len(source))
+        fewer["tokens of fewer steps"] = in_rows(search.rows(limits), max(limits))
+        fewer["scored of fewer steps"] = in_rows([found.ids for found in search.scored(limits)], max(limits))
     # First what is asked for alone, as a user asks. Mistakes are made in the search that tells scores.
     rows = search.rows(steps) if searching is backend or spec["beam"] is not None else []
     if spec.get("tokens alone") and mistake is None:
@@ -125,7 +127,17 @@ def _again(search: _Search, steps: int, repeats: int) -> dict[str, np.ndarray]:
 def _as_once(tokens: np.ndarray, greedily: bool) -> dict[str, np.ndarray]:
     """Answer as ``_again`` does where nothing depends on what came before."""
     answer = {"tokens again": tokens}
-    return answer | ({"sampled tokens": tokens, "tokens of fewer steps": tokens[:, : tokens.shape[1] // 2]} if greedily else {})
+    if not greedily:
+        return answer
+    rows, steps = tokens.shape
+    limits = _fewer(steps, rows)
+    few = np.where(np.arange(steps) < limits[:, None], tokens, -1)[:, : max(limits)]
+    return answer | {"sampled tokens": tokens, "tokens of fewer steps": few, "scored of fewer steps": few}
+
+
+def _fewer(steps: int, rows: int) -> np.ndarray:
+    """[rows]: limits of half the steps, and of one more in every second row."""
+    return steps // 2 + np.arange(rows) % 2
 
 
 def in_rows(hypotheses: list[list[int]], steps: int) -> np.ndarray:

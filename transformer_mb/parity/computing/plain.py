@@ -36,7 +36,7 @@ def plain_backend() -> Backend:
 class _Plainly:
     """The calls of a backend that the matrix makes."""
 
-    def greedy(self, model: Any, source: Any, lens: Any, max_steps: int, *, prefixes: Any = None) -> list[list[int]]:
+    def greedy(self, model: Any, source: Any, lens: Any, max_steps: Any, *, prefixes: Any = None) -> list[list[int]]:
         return [found.ids for found in self._search(model, source, lens, max_steps, prefixes=prefixes).run()]
 
     def beam(self, *given: Any, **options: Any) -> list[list[int]]:
@@ -47,7 +47,7 @@ class _Plainly:
         model: Any,
         source: Any,
         lens: Any,
-        max_steps: int,
+        max_steps: Any,
         beam: int = 4,
         length_penalty: float = 0.6,
         *,
@@ -160,6 +160,7 @@ class Path:
 class PlainSearch:
     """A search as ``Searches`` makes it, of one model; ``beam`` is None for the most probable token at each step.
 
+    ``max_steps`` is of all rows or, [B], of each.
     ``hurried`` makes a mistake, for negative controls: a row ends when no open hypothesis would score better if it ended now.
     """
 
@@ -167,7 +168,7 @@ class PlainSearch:
     model: Any
     source: np.ndarray
     lens: np.ndarray
-    max_steps: int
+    max_steps: int | np.ndarray
     beam: int | None = None
     length_penalty: float = 0.0
     coverage_penalty: float = 0.0
@@ -176,7 +177,7 @@ class PlainSearch:
 
     def run(self) -> list[ScoredIds]:
         """The best hypothesis of each row, without its end."""
-        rows = range(len(self.source))
+        rows, limits = range(len(self.source)), np.broadcast_to(self.max_steps, len(self.source))
         open_paths = {row: [Path(row)] for row in rows}
         ended: dict[int, list[tuple[float, Path]]] = {row: [] for row in rows}
         while alive := [path for paths in open_paths.values() for path in paths]:
@@ -184,7 +185,7 @@ class PlainSearch:
             grown: dict[int, list[Path]] = {row: [] for row in rows}
             for path, numbers, cover in zip(alive, log_probs, covered, strict=True):
                 for child in self._children(path, numbers):
-                    if child.ids[-1] == self.model.config.eos_id or len(child.ids) == self.max_steps:
+                    if child.ids[-1] == self.model.config.eos_id or len(child.ids) == limits[child.row]:
                         ended[child.row].append((child.total / self._penalty(child) + cover, child))
                     else:
                         grown[child.row].append(child)

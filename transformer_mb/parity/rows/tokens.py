@@ -65,7 +65,7 @@ REPEATED = ("ties", "decoder alone", "forced prefixes")
 # logits. Each of the two may be off by that much, and once more where a step by itself is computed in another order.
 CLEAR_STEP = 4.0
 # Those that are asked for alone, those that come with their score, and those that ``decoding.decode`` asks for again.
-SEARCHED = ("tokens", "scored tokens", "tokens again", "sampled tokens", "tokens of fewer steps")
+SEARCHED = ("tokens", "scored tokens", "tokens again", "sampled tokens", "tokens of fewer steps", "scored of fewer steps")
 CLEAR_SCORE = 10.0  # of another hypothesis, whose score is a sum over its steps: the largest error of all logits
 
 
@@ -152,7 +152,10 @@ class Decoding:
         own = self.expected["tokens"][row, : len(tokens)]
         if self.row == "beam tokens":
             return self._score(row, own) - self._score(row, tokens), CLEAR_SCORE * float(off.max())
-        step = int(np.flatnonzero(own != tokens)[0])
+        differing = np.flatnonzero(own != tokens)
+        if not len(differing):  # it is cut elsewhere
+            return 0.0, 0.0
+        step = int(differing[0])
         logits = self.expected["logits"][row, step].copy()
         logits[list(self.config.suppress_ids)] = -np.inf
         ours, theirs = (logits[ids[step] if ids[step] >= 0 else self.config.eos_id] for ids in (own, tokens))
