@@ -26,10 +26,8 @@ from .running import running
 def sequence_mask(X: np.ndarray, valid_len: np.ndarray, value: float = 0) -> np.ndarray:
     check_rank("X", X, "[B, S, ...]", *range(2, 9))
     valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
-    outside = np.arange(X.shape[1]) >= valid_len[:, None]
-    X = X.copy()
-    X[outside] = value
-    return X
+    inside = np.arange(X.shape[1]) < valid_len[:, None]
+    return np.where(inside.reshape(*inside.shape, *(1,) * (X.ndim - 2)), X, np.asarray(value, X.dtype))
 
 
 def masked_softmax(X: np.ndarray, valid_lens: np.ndarray | None = None, mask: np.ndarray | None = None) -> np.ndarray:
@@ -196,14 +194,14 @@ class MultiHeadAttention(WeightsOfHeads, Layer):
     def _turned(self, heads: np.ndarray, offset: int) -> np.ndarray:
         return heads if self.rotary is None else self.rotary(heads, offset)
 
-    def _project(self, X: np.ndarray, offset: int = 0) -> Sequence[np.ndarray]:
+    def _project(self, X: np.ndarray, offset: int, first_key: int) -> Sequence[np.ndarray]:
         """Queries [B, H, T, D/H], keys and values [B, G, T, D/H] of one array, for ``_attend_projected``."""
         for layer, name in ((self.W_q, "queries"), (self.W_k, "keys"), (self.W_v, "values")):
             features(name, X, layer)
         projection = Projection(X, [self.W_q, self.W_k, self.W_v], self._width)
-        self.remember((offset, offset), projection)
+        self.remember((offset, first_key), projection)
         queries, keys, values = projection.heads
-        return self._turned(queries, offset), self._turned(keys, offset), values
+        return self._turned(queries, offset), self._turned(keys, first_key), values
 
     def project_keys_values(self, keys: np.ndarray, values: np.ndarray, offset: int = 0) -> tuple[np.ndarray, np.ndarray]:
         features("keys", keys, self.W_k)
@@ -249,8 +247,8 @@ class MultiHeadAttention(WeightsOfHeads, Layer):
         offset: int = 0,
         **options: Unpack[AttentionOptions],
     ) -> np.ndarray:
-        if queries is keys and keys is values and not offset:
-            queries, keys, values = self._project(queries)
+        if queries is keys and keys is values:
+            queries, keys, values = self._project(queries, offset, 0)
             return self._attend_projected(queries, keys, values, valid_lens, **options)
         if len(keys.shape) == 3:  # else they come from a cache
             keys, values = self.project_keys_values(keys, values)

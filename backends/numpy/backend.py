@@ -99,7 +99,6 @@ class NumPyBackend(NativeBackend, package=__package__):
         with in_mode(training):
             output = layer(*inputs, **options)
         output = output[0] if isinstance(output, tuple) else output
-        output = output.copy()  # backward may write over what forward made
         gradients = layer.backward(cotangent)
         remaining = iter(gradients if isinstance(gradients, tuple) else (gradients,))
         # One for each array of floats, zero where the layer does not read it.

@@ -64,7 +64,7 @@ class DecoderBlock(Layer):
         # The book's code has no causal mask in evaluation.
         causal = self.training or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
-        queries, keys, values = self.attention1._project(Y, own.length)
+        queries, keys, values = self.attention1._project(Y, own.length, own.length)
         own = own.append(keys, values)
         options: AttentionOptions = {"mask": own.mask, "causal": causal, "need_weights": need_weights, "bias": bias}
         Y = self.attention1._attend_projected(queries, own.keys, own.values, None, **options)

@@ -52,7 +52,7 @@ class BeamDecoder(EagerSession):
         return tensor.repeat(beam, axis=0)
 
     def _encoded(self, inputs: DecodingInputs) -> np.ndarray:
-        if not self.plain:
+        if self.attend or not self.plain:
             return self.model.encoder(inputs.source, inputs.valid_lens)
         # No row reads further than the longest of them; of one row alone nothing is left to be masked.
         source = inputs.source[:, : max(inputs.valid_lens.max(), 1)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,14 @@ from transformer_mb.dropout_masks import injected
 
 from .framework import Layer
 
-_unseeded = np.random.SFC64()
+_unseeded = np.random.Generator(np.random.SFC64())
 
 
 class Dropout(Layer):
-    """Inverted dropout; uses the mask ``keep`` when one is set, else draws from ``bits``."""
+    """Inverted dropout; uses the mask ``keep`` when one is set, else draws from ``generator``."""
 
     keep: np.ndarray | None = None
-    bits = _unseeded
+    generator = _unseeded
 
     def __init__(self, rate: float):
         check_rate("dropout", rate)
@@ -45,10 +44,8 @@ class Dropout(Layer):
         if self.keep is not None:
             check_same("The dropout mask", self.keep.shape, "its input", shape)
             return self.keep
-        size = prod(shape)
-        # Raw bits are four times as fast as random().
-        bits = self.bits.random_raw((size + 1) // 2).view(np.uint32)[:size]
-        return (bits < np.uint32((1.0 - self.p) * 2.0**32)).reshape(shape)
+        # Whole numbers are drawn faster than those between 0 and 1.
+        return self.generator.integers(2**32, size=shape, dtype=np.uint32) < np.uint32((1.0 - self.p) * 2.0**32)
 
 
 def dropouts(module: Layer) -> dict[str, Dropout]:
@@ -65,11 +62,11 @@ def injected_dropout(module: Any, masks: Mapping[str, np.ndarray] | None) -> Abs
 def seeded_dropout(model: Layer, seed: int, step: int, batch: Any) -> Iterator[None]:
     """Inside, what is dropped depends on the seed and the step alone: all dropouts draw from one generator in turn."""
     layers = dropouts(model).values()
-    bits = np.random.SFC64((seed % 2**64, step))
+    generator = np.random.Generator(np.random.SFC64((seed % 2**64, step)))
     try:
         for dropout in layers:
-            dropout.bits = bits
+            dropout.generator = generator
         yield
     finally:
         for dropout in layers:
-            dropout.bits = _unseeded
+            dropout.generator = _unseeded

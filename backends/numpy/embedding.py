@@ -41,12 +41,13 @@ class PositionalEncoding(Layer):
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
         floats("The input of PositionalEncoding", X)
         check_positions(offset, X.shape[1], self.max_len)
-        self._match(X)
-        return self.dropout(X + _rows(self.P, offset, X.shape[1]))
+        return self.dropout(X + _rows(self._table(X), offset, X.shape[1]))
 
-    def _match(self, X: np.ndarray) -> None:
-        if self.P.dtype != X.dtype:
-            self.P = sinusoid_table(self.max_len, self.num_hiddens, self.layout).astype(X.dtype)
+    def _table(self, like: np.ndarray) -> np.ndarray:
+        """[max_len, D] in the dtype of ``like``, made anew where it is another."""
+        if self.P.dtype != like.dtype:
+            self.P = sinusoid_table(self.max_len, self.num_hiddens, self.layout).astype(like.dtype)
+        return self.P
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:
         return self.dropout.backward(gradient)

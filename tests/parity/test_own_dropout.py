@@ -80,7 +80,7 @@ def anew(model, seed, step, batch):
     """Each layer's generator begins anew."""
     layers = [layer for _, layer in model.named_layers() if isinstance(layer, Dropout) and layer.p > 0.0]
     for layer in layers:
-        layer.bits = np.random.SFC64((seed % 2**64, step))
+        layer.generator = np.random.Generator(np.random.SFC64((seed % 2**64, step)))
     yield
 
 

@@ -37,8 +37,7 @@ class DecodingSteps:
         self.scale = np.full((1, self.embedding.shape[1]), decoder.scale, dtype)
         self.table = None if decoder.pos_embedding is None else decoder.pos_embedding.weight.value
         if decoder.pos_encoding is not None:
-            decoder.pos_encoding._match(self.embedding)
-            self.table = decoder.pos_encoding.P
+            self.table = decoder.pos_encoding._table(self.embedding)
         self.position_offset, self.output_scale = decoder.position_offset, decoder.output_scale
         self.moving = decoder.compat_decode != "d2l"  # the book's predictor feeds one token at a time, each at position 0
         self.length, _, _, _, self.left_padding = caches[0].self_attention
