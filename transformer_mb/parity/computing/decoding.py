@@ -87,8 +87,8 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
     fewer = {}
     if spec["repeats"] and spec["beam"] is None:  # before more steps are asked for
         limits = _fewer(steps, len(source))
-        fewer["tokens of fewer steps"] = in_rows(search.rows(limits), max(limits))
-        fewer["scored of fewer steps"] = in_rows([found.ids for found in search.scored(limits)], max(limits))
+        fewer["tokens of fewer steps"] = in_rows(search.rows(limits), int(limits.max()))
+        fewer["scored of fewer steps"] = in_rows([found.ids for found in search.scored(limits)], int(limits.max()))
     # First what is asked for alone, as a user asks. Mistakes are made in the search that tells scores.
     rows = search.rows(steps) if searching is backend or spec["beam"] is not None else []
     if spec.get("tokens alone") and mistake is None:
@@ -131,7 +131,7 @@ def _as_once(tokens: np.ndarray, greedily: bool) -> dict[str, np.ndarray]:
         return answer
     rows, steps = tokens.shape
     limits = _fewer(steps, rows)
-    few = np.where(np.arange(steps) < limits[:, None], tokens, -1)[:, : max(limits)]
+    few = np.where(np.arange(steps) < limits[:, None], tokens, -1)[:, : int(limits.max())]
     return answer | {"sampled tokens": tokens, "tokens of fewer steps": few, "scored of fewer steps": few}
 
 
