@@ -95,9 +95,9 @@ def _top(rows: np.ndarray, k: int) -> np.ndarray:
 
 
 def _log_sum(scores: np.ndarray) -> np.ndarray:
-    """log(sum(exp(scores))) over the last axis, [..., 1] float64; the exponentials in the scores' own dtype."""
+    """log(sum(exp(scores))) over the last axis, [..., 1]."""
     highest = scores.max(axis=-1, keepdims=True)
-    return np.asarray(highest + np.log(np.exp(scores - highest).sum(axis=-1, keepdims=True, dtype=np.float64)))
+    return np.asarray(highest + np.log(np.exp(scores - highest).sum(axis=-1, keepdims=True)))
 
 
 def uniforms(seeds: np.ndarray, steps: int) -> np.ndarray:
