@@ -4,6 +4,7 @@ import numpy as np
 
 import transformer_mb as tmb
 from transformer_mb.conformance.small_models import ONE_LAYER
+from transformer_mb.decoding.beam_search import Finished, ScoredIds
 
 
 def test_a_draw_is_told_of_in_numbers_that_every_compiled_step_takes():
@@ -21,3 +22,13 @@ def test_as_many_hypotheses_come_as_are_asked_for():
     every = backend.hypotheses(model, source, lens, 5, beam=3)
     for wanted in (1, 2, 3):
         assert backend.hypotheses(model, source, lens, 5, beam=3, n_best=wanted) == [row[:wanted] for row in every]
+
+
+def test_the_best_finished_are_kept_whichever_comes_first():
+    """Two of four; the last is better than the second of the first two alone."""
+    finished = Finished(batch=1, n_best=2)
+    for number, scores in enumerate([[-1.0, -3.0], [-4.0, -2.0]]):
+        log_probs, ids = 2.0 * np.array([scores]), np.array([[10 * number, 10 * number + 1]])
+        finished.add(log_probs, np.array([scores]), ids, np.zeros((1, 2, 0), int))
+    assert finished.hypotheses == [[ScoredIds([0], -1.0, -2.0), ScoredIds([11], -2.0, -4.0)]]
+    assert finished.lowest.tolist() == [-2.0]

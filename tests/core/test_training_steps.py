@@ -12,7 +12,9 @@ import trainings
 import transformer_mb as tmb
 from trainings import TEST, TRAINED_ON, InterruptAt, files
 from transformer_mb.checkpoint import read_checkpoint
+from transformer_mb.conformance.small_models import ONE_LAYER
 from transformer_mb.errors import ConfigError
+from transformer_mb.initialization import initial_weights
 from transformer_mb.presets import RECIPES
 from transformer_mb.trainer import TrainerOptions
 from transformer_mb.training import SCHEDULES, Progress, TrainingInterrupted, TrainingRecipe, TrainingState
@@ -240,6 +242,8 @@ def test_the_plateau_needs_validations_and_a_factor_below_one():
         TrainingRecipe(schedule="plateau", plateau_patience=0)
 
 
-def test_a_trainer_that_is_given_no_seed_has_that_of_sampling():
-    """``--help`` of translate says of --sample that it is 0."""
+def test_without_a_seed_it_is_0():
+    """As ``--help`` of translate says of --sample."""
     assert TrainerOptions().seed == tmb.Sampling().seed == 0
+    by_default, by_zero = initial_weights(ONE_LAYER), initial_weights(ONE_LAYER, 0)
+    assert all(np.array_equal(by_zero[name], value) for name, value in by_default.items())

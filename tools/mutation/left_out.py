@@ -86,6 +86,7 @@ CONSTANTS_LEFT_OUT = {
 NAMES_LEFT_OUT = {
     "reduce_range": "products of processors without some instructions; tests/native/test_torch_int8.py holds it",
     "rngs": "JAX' own random numbers; tests/native/test_jax.py and transformer_mb/conformance/test_dropout.py hold them",
+    "seed": "its default alone; tests/core/test_training_steps.py holds it",
     "top_p": "its default alone; transformer_mb/conformance/test_sampling.py holds it",
     "param_dtype": "its default alone: the dtype of a JAX layer where nobody says one; tests/native/test_jax.py holds it",
 }

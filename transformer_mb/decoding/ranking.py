@@ -27,7 +27,7 @@ def best_tokens(
     count = min(count, vocabulary)
     logits, ids, log_probs = top(min(count + 1, vocabulary))
     crowded = np.flatnonzero((logits[:, count:] == logits[:, count - 1 : count]).any(axis=1))
-    logits, ids = logits[:, :count], ids[:, :count].copy()
+    logits, ids = logits[:, :count], ids[:, :count]
     if crowded.size:
         last = logits[crowded, -1]
         tied = logits[crowded] == last[:, None]
