@@ -102,6 +102,12 @@ def test_what_rounds_goes_through_its_layers():
     assert not is_plain(NumPyBackend().DecoderBlock(8, 8, 8, 8, [4, 8], 8, 8, 2, 0.0, 0))
 
 
+def test_the_exponentials_of_many_large_scores_have_a_sum():
+    """20,000 times e^79 is beyond float32, so that the largest is taken off before."""
+    weights = NumPyBackend(dtype="float32").masked_softmax(np.full((1, 1, 20_000), 79.0, np.float32))
+    np.testing.assert_allclose(weights, 1.0 / 20_000, rtol=1e-5)
+
+
 def test_a_model_in_training_is_decoded_in_evaluation():
     backend, source, lengths = tmb.get_backend("numpy"), np.random.default_rng(0).integers(4, 11, (3, 6)), np.array([4, 0, 5])
     model = backend.build(tmb.TransformerConfig(**SIZES, dropout=0.9))
