@@ -1,5 +1,7 @@
 """Sinusoids of the three layouts and rotary turns of the two, by their papers' formulas and by hand."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -89,3 +91,12 @@ def test_a_table_that_layers_share_is_made_once_and_nobody_writes_into_it(table,
     assert table(*sizes) is made
     with pytest.raises(ValueError, match="read-only"):
         made[0] = 1
+
+
+@pytest.mark.parametrize("farthest", [3000, 3500, 4000])
+def test_buckets_of_far_distances(farthest):
+    """16 + 16 log(d / 16) / log(farthest / 16) without its fraction, where that is no whole number to four digits."""
+    table = relative_buckets(farthest, 32, farthest, bidirectional=False)
+    for apart in range(16, farthest):
+        place = 16 + 16 * math.log(apart / 16) / math.log(farthest / 16)
+        assert table[farthest - apart] == int(place) or abs(place - round(place)) < 1e-4

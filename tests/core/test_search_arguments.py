@@ -32,3 +32,9 @@ def test_the_best_finished_are_kept_whichever_comes_first():
         finished.add(log_probs, np.array([scores]), ids, np.zeros((1, 2, 0), int))
     assert finished.hypotheses == [[ScoredIds([0], -1.0, -2.0), ScoredIds([11], -2.0, -4.0)]]
     assert finished.lowest.tolist() == [-2.0]
+
+
+def test_what_has_not_finished_is_kept_nowhere():
+    finished = Finished(batch=1, n_best=2)
+    finished.add(np.full((1, 2), -1.0), np.array([[-1.0, -np.inf]]), np.array([[5, 6]]), np.zeros((1, 2, 0), int))
+    assert finished.hypotheses == [[ScoredIds([5], -1.0, -1.0)]] and finished.lowest.tolist() == [-np.inf]
