@@ -33,7 +33,7 @@ from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.registry import load_backend_class
 
 from .executed import Executed
-from .frameworks import AGAIN, COMPILED, DETACH, forget, prepare
+from .frameworks import COMPILED, DETACH, forget, prepare
 from .package import Package
 from .sources import judge_of
 
@@ -81,9 +81,9 @@ def answerer(label: str, backends: dict[str, Any]) -> Callable[[Request], Any]:
 class Judge:
     """The experiments of the matrix for one backend, of all seeds that were asked for."""
 
-    def __init__(self, part: str, selection: dict[str, Any], seeds: list[int], compiled: bool = False):
+    def __init__(self, part: str, selection: dict[str, Any], seeds: list[int], instead: str | None = None):
         self.part = part
-        backend = self.backend = AGAIN if compiled else judge_of(part)
+        backend = self.backend = instead or judge_of(part)
         # Before any mistake is made: for NumPy this is the very package.
         for dtype in EVERY_DTYPE:
             reference.backend(dtype)
@@ -91,7 +91,7 @@ class Judge:
         for name, where in computations.COMPUTATIONS.items():
             if isinstance(where, str):
                 computations.COMPUTATIONS[name] = getattr(import_module(f"{computations.__package__}.{where}"), name)
-        prepare(backend, compiled)
+        prepare(backend, compiled=instead is not None)
         self.package = Package(part, backend)
         loaded = load_backend_class(backend)
         self.dtypes = [dtype for dtype in EVERY_DTYPE if dtype in loaded.dtypes and dtype in selection["dtypes"]]
@@ -241,11 +241,11 @@ def _short(plan: Plan, backend: str) -> list[Experiment]:
 
 
 def begin(
-    part: str, selection: dict[str, Any], seeds: list[int], known: Mapping[str, str] | None, compiled: bool = False
+    part: str, selection: dict[str, Any], seeds: list[int], known: Mapping[str, str] | None, instead: str | None = None
 ) -> tuple[Iterator[str], Callable[[str], str]]:
     """Begin as the process: what it records beside what is known (None: nothing), and the function that answers a mistake."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    judge = Judge(part, selection, seeds, compiled)
+    judge = Judge(part, selection, seeds, instead)
     builtins.detached = DETACH  # type: ignore[attr-defined]  # what ``cut_gradient`` writes into a file
     recorded = iter([judge.listed()]) if known is None else judge.record(known)
     return map(json.dumps, recorded), lambda text: json.dumps(judge.judge(json.loads(text)))

@@ -19,7 +19,7 @@ from transformer_mb.columns.gateway import Gateway
 from transformer_mb.errors import WorkerError
 
 from . import child
-from .frameworks import JUDGED_AGAIN, WITHOUT_FLOAT64
+from .frameworks import AGAIN, CHEAP, WITHOUT_FLOAT64
 from .mutants import Mutant, seen_by, texts_of
 from .sources import ROOT, folder, names
 
@@ -68,8 +68,8 @@ def _found() -> Iterator[None]:
 class Child:
     """The process of a backend, as ``child.begin`` makes it. ``selection``: arguments of ``Selection``.
 
-    ``known``: by cell what was asked by experiments that it need not record; None, and it records none. ``compiled``: it
-    compiles.
+    ``known``: by cell what was asked by experiments that it need not record; None, and it records none. ``instead``: the
+    framework that judges, compiled, where it is another.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class Child:
         selection: dict[str, Any],
         seeds: Sequence[int],
         known: dict[str, str] | None,
-        compiled: bool = False,
+        instead: str | None = None,
     ):
         self.folder = tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True)
         # In the main thread, where alone a time limit can be set.
         address = f"popen//id={backend}//execmodel=main_thread_only"
-        arguments = (backend, selection, list(seeds), known, compiled)
+        arguments = (backend, selection, list(seeds), known, instead)
         with _found():
             self.gateway = Gateway(
                 backend, address, child.__name__, arguments, Path(self.folder.name) / "stderr", timeout=RECORDING
@@ -130,15 +130,15 @@ class Engine:
     """A backend with its child. Without ``record`` mistakes are only judged by the experiments that are named."""
 
     def __init__(
-        self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: bool = True, compiled: bool = False
+        self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: bool = True, instead: str | None = None
     ):
-        self.backend, self.selection, self.seeds, self.compiled = backend, selection, seeds, compiled
+        self.backend, self.selection, self.seeds, self.instead = backend, selection, seeds, instead
         self.killers: dict[str, Counter[int]] = {}  # by function
         self.recorded = Recorded()
         self.kept = self._kept()
         self.told = self._told() if record else {}
         known = {cell: one["asked"] for cell, one in self.told.items()}
-        self.child = Child(backend, selection, seeds, known if record else None, compiled)
+        self.child = Child(backend, selection, seeds, known if record else None, instead)
         self.first = self.child.receive(RECORDING)
         now = dict(zip(self.first["names"], self.first.get("asked", ()), strict=False))
         self.told = {cell: one for cell, one in self.told.items() if one["asked"] == now.get(cell)}
@@ -201,10 +201,6 @@ class Engine:
             first.setdefault(self.recorded.rows[number], number)
         return self._cheapest(first.values())
 
-    def _few_names(self, mutant: Mutant) -> list[str]:
-        """Name one experiment of each row and dtype that executes the mistake."""
-        return [self.recorded.cells[number] for number in self._of_each_row(self._cheapest(self.seen_by(mutant)))]
-
     def named(self, names: Sequence[str]) -> list[int]:
         """Number the experiments by the names of their first cells; those that this engine has."""
         numbers = {name: number for number, name in enumerate(self.first["names"])}
@@ -212,21 +208,33 @@ class Engine:
 
     @contextmanager
     def again(self) -> Iterator[Callable[[Mutant], Verdict] | None]:
-        """Inside, a function judges by one experiment of each row and dtype, in another process than all others.
+        """Inside, a function judges once more, in other processes: of other frameworks, or of one without float64.
 
-        It compiles, or knows no float64; None where it would be the same.
+        By one experiment of each row and dtype, unless they are cheap; None where there is no such process.
         """
-        narrow = [dtype for dtype in self.selection["dtypes"] if dtype != "float64"]
-        compiled = self.backend in JUDGED_AGAIN
-        if not compiled and not (self.backend in WITHOUT_FLOAT64 and narrow):
+        narrow = {**self.selection, "dtypes": [dtype for dtype in self.selection["dtypes"] if dtype != "float64"]}
+        others: list[tuple[str | None, dict[str, Any]]] = [(name, self.selection) for name in AGAIN.get(self.backend, ())]
+        if self.backend in WITHOUT_FLOAT64 and narrow["dtypes"]:
+            others.append((None, narrow))
+        if not others:
             yield None
             return
-        selection = self.selection if compiled else {**self.selection, "dtypes": narrow}
-        engine = Engine(self.backend, selection, self.seeds, record=False, compiled=compiled)
+        engines = [Engine(self.backend, selection, self.seeds, record=False, instead=name) for name, selection in others]
+
+        def judge(mutant: Mutant) -> Verdict:
+            seen = self._cheapest(self.seen_by(mutant))
+            for engine in engines:
+                numbers = seen if engine.instead in CHEAP else self._of_each_row(seen)
+                verdict = engine.judge_by(mutant, engine.named([self.recorded.cells[number] for number in numbers]))
+                if verdict.status == "killed":
+                    break
+            return verdict
+
         try:
-            yield lambda mutant: engine.judge_by(mutant, engine.named(self._few_names(mutant)))
+            yield judge
         finally:
-            engine.stop()
+            for engine in engines:
+                engine.stop()
 
     def judge_by_cell(self, mutant: Mutant, cell: str) -> Verdict | None:
         """Judge by the experiment that a cell is of alone; None where there is no such cell now, or it fails by itself."""
@@ -249,7 +257,7 @@ class Engine:
         """Return the child's verdict; None, with a new child, where the backend without the mistakes fails afterwards."""
         began = time.perf_counter()
         try:
-            alone = COMPILING if self.compiled else 1.0
+            alone = 1.0 if self.instead in (None, *CHEAP) else COMPILING
             usual = [self.recorded.seconds[number] if self.recorded.seconds else alone for number in numbers]
             request = {"texts": texts_of(mutants), "experiments": numbers, "seconds": usual}
             self.child.gateway.send(json.dumps(request))
@@ -271,7 +279,7 @@ class Engine:
     def restart(self) -> None:
         """Start a new child, without a new record; what an experiment expects is computed when it is next judged."""
         self.child.stop()
-        self.child = Child(self.backend, self.selection, self.seeds, None, self.compiled)
+        self.child = Child(self.backend, self.selection, self.seeds, None, self.instead)
         self.child.receive(RECORDING)
 
     def stop(self) -> None:

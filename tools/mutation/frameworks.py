@@ -1,8 +1,9 @@
 """Settings of each framework by which a mistake costs little compilation, and its way to keep a gradient from an expression.
 
 TensorFlow runs its functions eagerly: a mistake in Python code is mostly the same mathematics when it is not compiled. What
-survives so, or in what all share, is judged once more by compiled TensorFlow, in few experiments. JAX compiles, for its single
-operations take longer than that; programs that a mistake leaves as they are come from a folder of compiled ones.
+survives so, or in what all share, is judged once more by compiled TensorFlow, in few experiments; what all share first
+by PyTorch, which orders equal numbers otherwise than NumPy. JAX compiles, for its single operations take longer; programs
+that a mistake leaves as they are come from a folder of compiled ones.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ XLA_FLAGS = (
     " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
 COMPILED = ("jax",)
-AGAIN = "tensorflow"  # compiled, which judges once more what survives in these
-JUDGED_AGAIN = (AGAIN, SHARED)
+AGAIN = {"tensorflow": ("tensorflow",), SHARED: ("torch", "tensorflow")}  # which judge once more what survives
+CHEAP = ("torch",)  # of these: what compiles nothing
 # Where JAX computes in float64, the seeds of all its dtypes have 64 bits: what survives is judged once more where it does not.
 WITHOUT_FLOAT64 = ("jax",)
 

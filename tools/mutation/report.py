@@ -35,7 +35,8 @@ SHARED_FILES = """*Shared* are the files that all backends compute with. NumPy's
 its own for what they do.
 """
 AGAIN = """What survived in the shared files, or in TensorFlow run eagerly, was judged once more by compiled TensorFlow, with
-one cell of each row and dtype; what survived in JAX by a process without float64, in which JAX' own numbers have 32 bits.
+one cell of each row and dtype, and in the shared files by PyTorch; what survived in JAX by a process without float64, in which
+JAX' own numbers have 32 bits.
 """
 
 
