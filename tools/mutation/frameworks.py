@@ -21,7 +21,7 @@ XLA_FLAGS = (
     " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
 COMPILED = ("jax",)
-AGAIN = {"tensorflow": ("tensorflow",), SHARED: ("torch", "tensorflow")}  # which judge once more what survives
+AGAIN = {"tensorflow": ["tensorflow"], SHARED: ["torch", "tensorflow"]}  # which judge once more what survives
 CHEAP = ("torch",)  # of these: what compiles nothing
 # Where JAX computes in float64, the seeds of all its dtypes have 64 bits: what survives is judged once more where it does not.
 WITHOUT_FLOAT64 = ("jax",)
