@@ -69,3 +69,12 @@ def test_a_turn_in_two_bytes_is_rounded_once(dtype, digits):
     exact = turn(X.double())
     errors = (turn(X).double() - exact).abs() / exact.abs().clamp(min=2.0**-10)
     assert errors.max() <= 1.001 * 2.0**-digits
+
+
+def test_a_table_has_the_dtype_of_what_it_turns_and_is_kept():
+    turn = RotaryEncoding(WIDTH, 9, base=BASE, layout="halves")
+    turn(torch.randn(1, H, 5, WIDTH))
+    table = turn.table
+    assert table.dtype == torch.float32
+    turn(torch.randn(1, H, 9, WIDTH))
+    assert turn.table is table

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import transformer_mb as tmb
-from transformer_mb.backends.torch import DecoderBlock, DotProductAttention, PositionWiseFFN
+from transformer_mb.backends.torch import DecoderBlock, DotProductAttention, PositionWiseFFN, TransformerEncoder
 from transformer_mb.backends.torch.dropout import Dropout
 from transformer_mb.backends.torch.shortcuts import decoding_steps, one_row, prepared_layers, random_masks
 from transformer_mb.backends.torch.shortcuts.composed_attention import ComposedAttention
@@ -101,6 +101,8 @@ def test_a_norm_of_two_axes_goes_through_its_layer():
 def test_a_rate_next_to_one_keeps_next_to_nothing():
     """Its bound, rounded, is cut off to the largest number of sixteen bits, which alone is kept."""
     assert random_masks.kept((1000,), 1.0 - 1e-9).sum() <= 3
+    torch.manual_seed(0)
+    assert 24 < random_masks.kept((2**22,), 1.0 - 1e-9).sum() < 104  # 64 by one number in 2^16, with five deviations
 
 
 @pytest.mark.parametrize("watch", ["hook", "backward hook", "forward", "subclass"])
@@ -117,6 +119,15 @@ def test_dropout_of_the_weights_is_asked_where_somebody_watches_it(watch):
     queries, keys, values, allowed = arrays()
     layer(queries, keys, values, mask=allowed).sum().backward()
     assert seen == [1]
+
+
+def test_a_watched_table_of_token_types_gives_the_rows_of_those_given():
+    encoder = TransformerEncoder(11, 8, 8, 8, 8, [8], 8, 12, 2, 1, 0.0, token_types=2).eval()
+    tokens, types = torch.tensor([[3, 4, 5]]), torch.tensor([[0, 1, 1]])
+    expected = encoder(tokens, token_types=types)
+    encoder.type_embedding.register_forward_hook(lambda *_: None)
+    assert torch.equal(encoder(tokens, token_types=types), expected)
+    assert not torch.equal(encoder(tokens), expected)
 
 
 def test_a_dropout_mask_that_does_not_fit_the_weights_is_refused():
