@@ -49,4 +49,4 @@ class RotaryEncoding(Called, nn.Module):
 @lru_cache(maxsize=16)
 def _table(max_len: int, width: int, base: float, layout: str, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return the one table for all layers of a model."""
-    return torch.tensor(rotary_table(max_len, width, base, layout), dtype=dtype, device=device)
+    return torch.tensor(rotary_table(max_len, width, base, layout)).to(device, dtype)

@@ -99,7 +99,7 @@ def test_a_norm_of_two_axes_goes_through_its_layer():
 
 
 def test_a_rate_next_to_one_keeps_next_to_nothing():
-    """Its bound, rounded, is cut off to the largest number of sixteen bits, which alone is kept."""
+    """Its bound is the largest number of sixteen bits, which alone is kept."""
     assert random_masks.kept((1000,), 1.0 - 1e-9).sum() <= 3
     torch.manual_seed(0)
     assert 24 < random_masks.kept((2**22,), 1.0 - 1e-9).sum() < 104  # 64 by one number in 2^16, with five deviations

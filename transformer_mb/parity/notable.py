@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import shorten
 from typing import Any
 
 from ..built_in import PLAIN_DTYPES
@@ -51,6 +52,7 @@ def lacking(results: Iterable[Result]) -> list[str]:
 
 
 SHOWN = 3  # rows of each format
+LONGEST = 100  # characters of a row and a case: a drawn one names all its settings
 
 
 def widest(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -81,7 +83,8 @@ def as_markdown(results: Sequence[Mapping[str, Any]]) -> list[str]:
     found = widest(results)
     lines = ["The widest limits by norm:", "", "| dtype | limit | row and case |", "|---|---|---|"] if found else []
     for name, result in found:
-        lines.append(f"| {name} | {result['limit_by_norm']:.1e} | {table_cell(result['row'] + ': ' + result['case'])} |")
+        what = shorten(f"{result['row']}: {result['case']}", LONGEST, placeholder=" ...")
+        lines.append(f"| {name} | {result['limit_by_norm']:.1e} | {table_cell(what)} |")
     return lines
 
 

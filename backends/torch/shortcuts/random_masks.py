@@ -18,7 +18,7 @@ def kept(shape: Sequence[int], rate: float) -> Tensor:
     count = math.prod(shape)
     bits = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:count]
     # In place, so that no booleans come between: torch compares and converts those several times slower.
-    return bits.ge_(min(round(rate * 2**16), 2**16 - 1) - 2**15).view(shape)
+    return bits.ge_(math.floor(rate * 2**16) - 2**15).view(shape)
 
 
 def drawn_masks(config: TransformerConfig, batch: Any) -> dict[str, Tensor]:

@@ -22,6 +22,7 @@ from .mistaken_searches import mistaken
 
 # Whatever the temperature and the numbers: of two tokens the likelier has half by itself, of equal ones the lower.
 LIKE_GREEDY = Sampling(temperature=100.0, top_k=2, top_p=0.5)
+NO_OTHER = ScoredIds([], 0.0, 0.0)  # of a row with fewer hypotheses than are asked for
 UNSAID = 4, 0.6  # hypotheses and length penalty of a beam search that is asked for by its name alone
 
 
@@ -55,10 +56,11 @@ class _Search:
         said = self.spec["beam"], self.spec["length_penalty"]
         return self.backend.beam(*inputs, *(() if said == UNSAID else said), **self.covering)
 
-    def scored(self, steps: int | np.ndarray) -> list[ScoredIds]:
-        """The best hypothesis of each row; greedily it is that of a beam of one."""
+    def scored(self, steps: int | np.ndarray, place: int = 0) -> list[ScoredIds]:
+        """The best hypothesis of each row, or that at another place; greedily it is that of a beam of one."""
         inputs = self.native, self.source, self.lens, steps, self.spec["beam"] or 1, self.spec["length_penalty"]
-        return [found[0] for found in self.backend.hypotheses(*inputs, n_best=1, **self.covering)]
+        found = self.backend.hypotheses(*inputs, n_best=place + 1, **self.covering)
+        return [kept[place] if len(kept) > place else NO_OTHER for kept in found]
 
     def sampled(self, steps: int) -> list[list[int]]:
         return self.backend.sample(self.native, self.source, self.lens, steps, LIKE_GREEDY, **self.forced)
@@ -74,9 +76,10 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
 
     Also the best hypothesis as a search gives it that tells scores (greedily of one hypothesis): its ``scored tokens``, and
     ``scores`` [B, 2], after the penalties and before. ``prefixes`` are forced, -1 after their end. With ``repeats`` what
-    ``_again`` gives too, and greedily the tokens ``of fewer steps``, each row's limit its own. Attention weights that it leaves
-    behind are told of, but where a penalty of coverage asks for them. A ``mistake`` is a negative control: see
-    ``mistaken_searches``; one of a prefix is made here. A row that draws models by the hundred asks for ``tokens alone``.
+    ``_again`` gives too, and greedily the tokens ``of fewer steps``, each row's limit its own; with ``second`` the second best
+    of each row. Attention weights that it leaves behind are told of, but where a penalty of coverage asks for them. A
+    ``mistake`` is a negative control: see ``mistaken_searches``; one of a prefix is made here. A row that draws models by the
+    hundred asks for ``tokens alone``.
     """
     native = model_of(backend, spec["config"], arrays)
     source, lens, steps = arrays["source"], arrays["source_valid_lens"], spec["max_steps"]
@@ -102,7 +105,11 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
     answer = {"tokens": tokens, "scored tokens": in_rows(scored, steps)}
     for side in () if spec["coverage_penalty"] else filter(None, (native.encoder, native.decoder)):
         answer |= kept_unasked(side)
-    answer["scores"] = np.array([[found.score, found.log_probability] for found in best])
+    if spec["second"]:
+        second = search.scored(steps, 1)
+        answer["second tokens"] = in_rows([found.ids for found in second], steps)
+        best = [*best, *second]
+    answer["scores"] = np.array([[found.score, found.log_probability] for found in best]).reshape(len(source), -1, order="F")
     if spec["repeats"]:
         answer |= fewer | _again(search, steps, spec["repeats"]) if mistake is None else _as_once(tokens, spec["beam"] is None)
     if "target" in arrays:

@@ -76,7 +76,7 @@ def mistaken(backend: Backend, mistake: str | None) -> Backend:
 def _hurried(backend: Backend) -> Callable[..., list[list[ScoredIds]]]:
     """A beam search that ends where no open hypothesis would be better if it ended now."""
 
-    def hypotheses(*given: Any, n_best: int, **options: Any) -> list[list[ScoredIds]]:
-        return [[found] for found in PlainSearch(backend, *given, **{**options, "hurried": True}).run()]
+    def hypotheses(*given: Any, **options: Any) -> list[list[ScoredIds]]:
+        return PlainSearch(backend, *given, **{**options, "hurried": True}).run()
 
     return hypotheses

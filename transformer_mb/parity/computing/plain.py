@@ -37,7 +37,7 @@ class _Plainly:
     """The calls of a backend that the matrix makes."""
 
     def greedy(self, model: Any, source: Any, lens: Any, max_steps: Any, *, prefixes: Any = None) -> list[list[int]]:
-        return [found.ids for found in self._search(model, source, lens, max_steps, prefixes=prefixes).run()]
+        return [found[0].ids for found in self._search(model, source, lens, max_steps, prefixes=prefixes).run()]
 
     def beam(self, *given: Any, **options: Any) -> list[list[int]]:
         return [found[0].ids for found in self.hypotheses(*given, **options)]
@@ -54,9 +54,8 @@ class _Plainly:
         n_best: int = 1,
         **options: Any,
     ) -> list[list[ScoredIds]]:
-        assert n_best == 1
         width = None if beam == 1 else beam
-        return [[found] for found in self._search(model, source, lens, max_steps, width, length_penalty, **options).run()]
+        return self._search(model, source, lens, max_steps, width, length_penalty, n_best=n_best, **options).run()
 
     def _search(self, model: Any, *given: Any, **options: Any) -> PlainSearch:
         if model.config.compat_decode == "d2l":
@@ -173,10 +172,11 @@ class PlainSearch:
     length_penalty: float = 0.0
     coverage_penalty: float = 0.0
     prefixes: Sequence[Sequence[int]] | None = None
+    n_best: int = 1
     hurried: bool = False
 
-    def run(self) -> list[ScoredIds]:
-        """The best hypothesis of each row, without its end."""
+    def run(self) -> list[list[ScoredIds]]:
+        """The best hypotheses of each row, without their ends."""
         rows, limits = range(len(self.source)), np.broadcast_to(self.max_steps, len(self.source))
         open_paths = {row: [Path(row)] for row in rows}
         ended: dict[int, list[tuple[float, Path]]] = {row: [] for row in rows}
@@ -193,7 +193,8 @@ class PlainSearch:
             open_paths = {row: sorted(grown[row], key=lambda one: -one.total)[: self.beam or 1] for row in rows}
             if self.hurried:
                 open_paths = {row: paths for row, paths in open_paths.items() if not self._is_over(ended[row], paths)}
-        return [self._scored(*max(ended[row], key=lambda found: found[0])) for row in rows]  # of equal ones the first
+        best = [sorted(ended[row], key=lambda found: -found[0])[: self.n_best] for row in rows]  # of equal ones the first
+        return [[self._scored(*found) for found in kept] for kept in best]
 
     def _children(self, path: Path, log_probs: np.ndarray) -> list[Path]:
         """Extend by the best tokens, one more than hypotheses go on, since one may be the end; or by the forced token."""

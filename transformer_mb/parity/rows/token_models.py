@@ -41,8 +41,8 @@ class Search:
 
     ``ties``: pairs of tokens have exactly equal logits. ``max_steps``: where it is not ``STEPS`` every hypothesis is cut there.
     ``prefixed``: rows begin with up to ``LONGEST_PREFIX`` forced tokens, some with none. ``shortest``: steps of the shortest
-    source. ``sharpness``: of the attention to it. ``repeats``: see ``decoding.decode``. ``setting``: of the backend, in which
-    it is asked.
+    source. ``sharpness``: of the attention to it. ``second``: the second best hypothesis is asked for too. ``repeats``: see
+    ``decoding.decode``. ``setting``: of the backend, in which it is asked.
     """
 
     config: TransformerConfig
@@ -56,6 +56,7 @@ class Search:
     rows: int = ROWS
     sharpness: float = 1.0
     repeats: int = 0
+    second: bool = False
     setting: str | None = None
 
     @property
@@ -75,6 +76,7 @@ class Search:
             "length_penalty": self.length_penalty,
             "coverage_penalty": self.coverage_penalty,
             "repeats": self.repeats,
+            "second": self.second,
             "mistake": None,
             "setting": self.setting,
         }
@@ -84,7 +86,8 @@ class Search:
         """The changes of the spec by which each mistake is made."""
         wrong: dict[str, dict[str, Any]] = {}
         if self.beam:
-            wrong["beam taken for greedy"] = {"beam": 1}  # of which the same program is made
+            if not self.second:  # a beam of one has none
+                wrong["beam taken for greedy"] = {"beam": 1}  # of which the same program is made
             if not self.cut:  # among hypotheses of one length it chooses nothing
                 wrong["another length penalty"] = {"length_penalty": 0.0 if self.length_penalty else 2.0}
             wrong["caches that do not follow their hypotheses"] = {"mistake": "caches not reordered"}

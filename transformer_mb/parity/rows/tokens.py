@@ -64,8 +64,9 @@ REPEATED = ("ties", "decoder alone", "forced prefixes")
 # Of another token than the reference's: its margin is clear when it exceeds this many times the largest error of that step's
 # logits. Each of the two may be off by that much, and once more where a step by itself is computed in another order.
 CLEAR_STEP = 4.0
-# Those that are asked for alone, those that come with their score, and those that ``decoding.decode`` asks for again.
-SEARCHED = ("tokens", "scored tokens", "tokens again", "sampled tokens", "tokens of fewer steps", "scored of fewer steps")
+# Those that are asked for alone, those that come with their score, and those that ``decoding.decode`` asks for besides.
+SEARCHED = ["tokens", "scored tokens", "second tokens", "tokens again", "sampled tokens"]
+SEARCHED += ["tokens of fewer steps", "scored of fewer steps"]
 CLEAR_SCORE = 10.0  # of another hypothesis, whose score is a sum over its steps: the largest error of all logits
 
 
@@ -132,7 +133,7 @@ class Decoding:
         differing = [(name, row) for name in _searched(expected) for row in _differing(got[name], expected[name])]
         near_ties = 0
         for name, row in differing:
-            margin, excused = self._margin(row, got[name][row], off)
+            margin, excused = self._margin(name, row, got[name][row], off)
             # On both sides: what scores better than the reference's own answer was found by another search. Of logits that
             # are equal the lowest id wins.
             if not 0.0 < abs(margin) <= excused:
@@ -144,14 +145,14 @@ class Decoding:
         result = replace(verdict, passed=passed, reason=text).of(self.cells(backend)[0], backend)
         return [replace(result, near_ties=near_ties)]
 
-    def _margin(self, row: int, tokens: np.ndarray, off: np.ndarray) -> tuple[float, float]:
+    def _margin(self, name: str, row: int, tokens: np.ndarray, off: np.ndarray) -> tuple[float, float]:
         """Measure by how much the reference prefers its own answer: at the first other token, or over the whole hypothesis.
 
         And how large a margin the errors of the logits, ``off`` [rows, steps], excuse.
         """
         own = self.expected["tokens"][row, : len(tokens)]
         if self.row == "beam tokens":
-            return self._score(row, own) - self._score(row, tokens), CLEAR_SCORE * float(off.max())
+            return self._score(row, self.expected[name][row]) - self._score(row, tokens), CLEAR_SCORE * float(off.max())
         differing = np.flatnonzero(own != tokens)
         if not len(differing):  # it is cut elsewhere
             return 0.0, 0.0
@@ -230,6 +231,7 @@ def special_searches(beam: int | None) -> dict[str, Search]:
         searches["ties, cut"] = Search(TIED, beam, ties=True, max_steps=CUT)
         searches["coverage penalty"] = Search(CASES["d2l"], beam, coverage_penalty=0.6)
         relative = CASES["d2l"].replace(position="relative")
+        searches["the two best"] = Search(CASES["d2l"], beam, second=True)
         searches["one row, relative positions, long ones win"] = Search(relative, beam, length_penalty=2.0, rows=1)
         one_block = CASES["d2l"].replace(decoder_num_layers=1)
         searches["coverage penalty, sharp attention"] = Search(one_block, beam, coverage_penalty=0.6, sharpness=60.0)

@@ -1,0 +1,121 @@
+"""Which results of the matrix another processor changes: each backend's cells by settings that take others' code paths.
+
+    python benchmarks/kernels.py [--seed 0] [--cases PATTERNS]
+
+The settings are those of tests/processors.py. A result depends on the processor where its error is another under one of them.
+All cells are kept in results/parity_kernels.json and docs/SWEEPS.md; some, by ``--cases``, are printed alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from processors import SETTINGS, environment  # noqa: E402
+
+from program import fill, keep, machine  # noqa: E402
+from transformer_mb.built_in import EVERY_DTYPE  # noqa: E402
+from transformer_mb.printable import table_cell  # noqa: E402
+
+RESULTS = ROOT / "benchmarks" / "results" / "parity_kernels.json"
+THREADS = "OMP_NUM_THREADS"  # whose setting is of no instructions
+DRAWN = "layer *|model *|cached *|optimizer *|trained *|fast *|*tokens: *"  # all but whole trainings
+FAILED = "failed"
+Cells = dict[tuple[str, str, str], dict[str, Any]]
+
+
+def measured(backend: str, variables: Mapping[str, str], seed: int, cases: str) -> Cells:
+    """Run a backend's column; return its results by row, case and dtype."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.json"
+        options = ["--backends", backend, "--seed", str(seed), "--cases", cases, "--json", str(path)]
+        command = [sys.executable, "-m", "transformer_mb", "parity", *options]
+        done = subprocess.run(command, env=dict(variables), capture_output=True, text=True, cwd=ROOT)
+        if not path.is_file():
+            sys.exit(f"The matrix of {backend} must end with a file, got status {done.returncode}:\n{done.stderr[-2000:]}")
+        results = json.loads(path.read_text(encoding="utf-8"))["results"]
+    return {(one["row"], one["case"], one["dtype"]): one for one in results}
+
+
+def share(one: Mapping[str, Any]) -> float:
+    """The error divided by its limit; 0 where nothing was measured."""
+    return one["error"] / one["limit"] if one["error"] is not None and one["limit"] else 0.0
+
+
+def compared(plain: Cells, other: Cells) -> dict[str, Any]:
+    """Count by row and dtype the cells, and those whose error is another; name what failed and what came nearest."""
+    rows: dict[str, dict[str, list[int]]] = {}
+    for (row, _, dtype), one in other.items():
+        counts = rows.setdefault(row, {}).setdefault(dtype, [0, 0])
+        counts[0] += 1
+        counts[1] += one["error"] != plain[one["row"], one["case"], one["dtype"]]["error"]
+    passed, failed = ([one for one in other.values() if (one["status"] == FAILED) is wanted] for wanted in (False, True))
+    nearest = sorted(passed, key=share)[-1]
+    why = {one["reason"].splitlines()[0]: _named(one) for one in reversed(failed)}
+    counts = Counter(one["reason"].splitlines()[0] for one in failed)
+    told = [f"{counts[reason]} such as {cell}: {reason}" for reason, cell in why.items()]
+    return {"rows": rows, "failed": len(failed), "told": told, "nearest": _named(nearest), "share": share(nearest)}
+
+
+def _named(one: Mapping[str, Any]) -> str:
+    return f"{one['row']}: {one['case']} [{one['dtype']}]"
+
+
+def page_part(record: Mapping[str, Any]) -> str:
+    """A table of the settings, what failed under them, and a table of the rows."""
+    lines = [f"Seed {record['seed']}, {record['machine']['processor']}:", ""]
+    lines += ["| setting | backend | cells | other errors | failed | nearest to its limit |", "|---|---|---|---|---|---|"]
+    for run in record["runs"]:
+        cells, others = (sum(counts[i] for row in run["rows"].values() for counts in row.values()) for i in (0, 1))
+        nearest = table_cell(f"{run['share']:.2f}: {run['nearest']}")
+        lines.append(f"| `{run['setting']}` | {run['backend']} | {cells:,} | {others:,} | {run['failed']} | {nearest} |")
+    lines += ["", *(f"- `{run['setting']}`, {run['backend']}, {line}" for run in record["runs"] for line in run["told"])]
+    dtypes = [dtype for dtype in EVERY_DTYPE if any(dtype in row for run in record["runs"] for row in run["rows"].values())]
+    lines += ["", f"| row | {' | '.join(dtypes)} |", "|---|" + "---|" * len(dtypes)]
+    for row in dict.fromkeys(chain.from_iterable(run["rows"] for run in record["runs"])):
+        lines.append(f"| {row} | {' | '.join(_changed(record, row, dtype) for dtype in dtypes)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _changed(record: Mapping[str, Any], row: str, dtype: str) -> str:
+    """How many of a row's results are others, over all settings; empty where it has none."""
+    counts = [run["rows"][row][dtype] for run in record["runs"] if dtype in run["rows"].get(row, ())]
+    return f"{sum(changed for _, changed in counts):,} of {sum(cells for cells, _ in counts):,}" if counts else ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=0, help="of the cells (default: 0)")
+    parser.add_argument("--cases", default=DRAWN, help="patterns, as `transformer-mb parity --cases` has them")
+    chosen = parser.parse_args()
+    plain: dict[str, Cells] = {}
+    runs = []
+    for setting in (one for one in SETTINGS if one.variable != THREADS):
+        for backend in setting.backends:
+            if backend not in plain:
+                plain[backend] = measured(backend, {**os.environ, "PYTHONPATH": str(ROOT)}, chosen.seed, chosen.cases)
+            found = compared(plain[backend], measured(backend, environment(setting), chosen.seed, chosen.cases))
+            runs.append({"setting": f"{setting.variable}={setting.value}", "backend": backend, **found})
+            print(f"{runs[-1]['setting']}, {backend}: {found['failed']} failed", flush=True)
+    record = {"machine": machine(), "seed": chosen.seed, "cases": chosen.cases, "runs": runs}
+    if chosen.cases == DRAWN:
+        keep(RESULTS, record)
+        fill(ROOT / "docs" / "SWEEPS.md", "kernels", page_part(record))
+    else:
+        print(page_part(record))
+
+
+if __name__ == "__main__":
+    main()
