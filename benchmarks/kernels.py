@@ -1,4 +1,4 @@
-"""Which results of the matrix another processor changes: each backend's cells by settings that take others' code paths.
+"""Measures which results another processor changes: each backend's cells by settings that take others' code paths.
 
     python benchmarks/kernels.py [--seed 0] [--cases PATTERNS]
 
@@ -90,7 +90,7 @@ def page_part(record: Mapping[str, Any]) -> str:
 
 
 def _changed(record: Mapping[str, Any], row: str, dtype: str) -> str:
-    """How many of a row's results are others, over all settings; empty where it has none."""
+    """Count a row's results that are others, over all settings; empty where it has none."""
     counts = [run["rows"][row][dtype] for run in record["runs"] if dtype in run["rows"].get(row, ())]
     return f"{sum(changed for _, changed in counts):,} of {sum(cells for cells, _ in counts):,}" if counts else ""
 
