@@ -27,17 +27,17 @@ from processors import SETTINGS, environment  # noqa: E402
 
 from program import fill, keep, machine  # noqa: E402
 from transformer_mb.built_in import EVERY_DTYPE  # noqa: E402
+from transformer_mb.parity.cells import Result  # noqa: E402
+from transformer_mb.parity.notable import closest  # noqa: E402
 from transformer_mb.printable import table_cell  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "parity_kernels.json"
 THREADS = "OMP_NUM_THREADS"  # whose setting is of no instructions
 DRAWN = "layer *|model *|cached *|optimizer *|trained *|fast *|*tokens: *"  # all but whole trainings
-FAILED = "failed"
-Cells = dict[tuple[str, str, str], dict[str, Any]]
 
 
-def measured(backend: str, variables: Mapping[str, str], seed: int, cases: str) -> Cells:
-    """Run a backend's column; return its results by row, case and dtype."""
+def measured(backend: str, variables: Mapping[str, str], seed: int, cases: str) -> dict[str, Result]:
+    """Run a backend's column; return its results by the ids of their cells."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.json"
         options = ["--backends", backend, "--seed", str(seed), "--cases", cases, "--json", str(path)]
@@ -45,32 +45,23 @@ def measured(backend: str, variables: Mapping[str, str], seed: int, cases: str) 
         done = subprocess.run(command, env=dict(variables), capture_output=True, text=True, cwd=ROOT)
         if not path.is_file():
             sys.exit(f"The matrix of {backend} must end with a file, got status {done.returncode}:\n{done.stderr[-2000:]}")
-        results = json.loads(path.read_text(encoding="utf-8"))["results"]
-    return {(one["row"], one["case"], one["dtype"]): one for one in results}
+        results = [Result(**one) for one in json.loads(path.read_text(encoding="utf-8"))["results"]]
+    return {one.cell.id: one for one in results}
 
 
-def share(one: Mapping[str, Any]) -> float:
-    """The error divided by its limit; 0 where nothing was measured."""
-    return one["error"] / one["limit"] if one["error"] is not None and one["limit"] else 0.0
-
-
-def compared(plain: Cells, other: Cells) -> dict[str, Any]:
+def compared(plain: Mapping[str, Result], other: Mapping[str, Result]) -> dict[str, Any]:
     """Count by row and dtype the cells, and those whose error is another; name what failed and what came nearest."""
     rows: dict[str, dict[str, list[int]]] = {}
-    for (row, _, dtype), one in other.items():
-        counts = rows.setdefault(row, {}).setdefault(dtype, [0, 0])
+    for name, one in other.items():
+        counts = rows.setdefault(one.row, {}).setdefault(one.dtype, [0, 0])
         counts[0] += 1
-        counts[1] += one["error"] != plain[one["row"], one["case"], one["dtype"]]["error"]
-    passed, failed = ([one for one in other.values() if (one["status"] == FAILED) is wanted] for wanted in (False, True))
-    nearest = sorted(passed, key=share)[-1]
-    why = {one["reason"].splitlines()[0]: _named(one) for one in reversed(failed)}
-    counts = Counter(one["reason"].splitlines()[0] for one in failed)
-    told = [f"{counts[reason]} such as {cell}: {reason}" for reason, cell in why.items()]
-    return {"rows": rows, "failed": len(failed), "told": told, "nearest": _named(nearest), "share": share(nearest)}
-
-
-def _named(one: Mapping[str, Any]) -> str:
-    return f"{one['row']}: {one['case']} [{one['dtype']}]"
+        counts[1] += one.error != plain[name].error
+    failed = [one for one in other.values() if one.has_failed]
+    nearest = closest([one for one in other.values() if not one.has_failed])[0]
+    first = {one.reason.splitlines()[0]: one.cell.id for one in reversed(failed)}
+    counts_of = Counter(one.reason.splitlines()[0] for one in failed)
+    told = [f"{counts_of[reason]} such as {cell}: {reason}" for reason, cell in first.items()]
+    return {"rows": rows, "failed": len(failed), "told": told, "nearest": nearest.cell.id, "share": nearest.share}
 
 
 def page_part(record: Mapping[str, Any]) -> str:
@@ -100,7 +91,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the cells (default: 0)")
     parser.add_argument("--cases", default=DRAWN, help="patterns, as `transformer-mb parity --cases` has them")
     chosen = parser.parse_args()
-    plain: dict[str, Cells] = {}
+    plain: dict[str, dict[str, Result]] = {}
     runs = []
     for setting in (one for one in SETTINGS if one.variable != THREADS):
         for backend in setting.backends:

@@ -63,7 +63,7 @@ ROOMS = {
     "tests/site": (746, 9),
     "tests/tools": (539, 5),
     "tools": (2_911, 23),
-    "benchmarks": (3_801, 45),
+    "benchmarks": (3_792, 45),
     "examples": (947, 11),
     "docs": (778, 11),
     "docs/site": (1_546, 19),
