@@ -85,6 +85,7 @@ def test_every_framework_has_a_row_for_every_operation_and_no_other(framework):
     [
         ({4: 0.0, 5: 0.0, 6: 7.0, 7: 0.0}, "memory beside the table"),
         ({4: 0.0, 5: 0.0, 6: 0.0, 7: 0.0}, "zeros"),
+        ({4: 0.0}, "memory beside the table"),  # the three beyond raise KeyError
         ({4: 7.0, 5: 0.0, 6: 0.0, 7: 0.0}, "memory beside the table"),
         ({4: 4.0, 5: 4.0, 6: 4.0, 7: 4.0}, "the last row"),
     ],
