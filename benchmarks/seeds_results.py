@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from program import fill, keep
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.parity.notable import as_markdown, widest
 from transformer_mb.printable import counted
 
@@ -22,47 +23,47 @@ RESULTS = ROOT / "benchmarks" / "results" / "parity_seeds.json"
 KEPT = ("row", "case", "dtype", "backend", "limit_by_norm")
 
 
-class Group:
-    """The runs of the same backends: what failed, what came nearest to its limit, and the widest limits."""
+class Found:
+    """What one backend was found to do: what failed, what came nearest to its limit, and the widest limits."""
 
     def __init__(self) -> None:
         self.seeds: list[int] = []
         self.cells = 0
         self.failed: list[str] = []
-        self.nearest: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self.nearest: dict[tuple[str, str], dict[str, Any]] = {}
         self.widest: list[dict[str, Any]] = []
 
     @classmethod
-    def recorded(cls, run: dict[str, Any]) -> Group:
+    def recorded(cls, run: dict[str, Any]) -> Found:
         """Read what ``to_json`` wrote."""
-        group = cls()
-        group.seeds, group.cells, group.failed, group.widest = run["seeds"], run["cells"], run["failed"], run["widest"]
-        group.nearest = {(one["backend"], one["row"], one["dtype"]): one for one in run["closest"]}
-        return group
+        found = cls()
+        found.seeds, found.cells, found.failed, found.widest = run["seeds"], run["cells"], run["failed"], run["widest"]
+        found.nearest = {(one["row"], one["dtype"]): one for one in run["closest"]}
+        return found
 
-    def add(self, run: dict[str, Any]) -> None:
-        """Add a seed's run; one that is there already stays as it is."""
+    def add(self, run: dict[str, Any], backend: str) -> None:
+        """Add what a seed's run found of the backend; a seed that is there already stays as it is."""
         seed = run["settings"]["seed"]
         if seed in self.seeds:
             return
         self.seeds.append(seed)
-        self.cells += run["cells"]
-        for one in run["results"]:
+        results = [one for one in run["results"] if one["backend"] == backend]
+        self.cells += len(results)
+        for one in results:
             if one["status"] == "failed":
-                words = f"{one['row']}: {one['case']} [{one['dtype']}]: {one['reason']}"
-                self.failed.append(f"seed {seed}, {one['backend']}, {words}")
+                self.failed.append(f"seed {seed}, {one['row']}: {one['case']} [{one['dtype']}]: {one['reason']}")
         for one in run["closest"]:
-            key = one["backend"], one["row"], one["dtype"]
-            if key not in self.nearest or one["share"] > self.nearest[key]["share"]:
+            key = one["row"], one["dtype"]
+            if one["backend"] == backend and (key not in self.nearest or one["share"] > self.nearest[key]["share"]):
                 self.nearest[key] = {"seed": seed, **one}
-        found = [{"seed": seed, **{name: one[name] for name in KEPT}} for _, one in widest(run["results"])]
+        found = [{"seed": seed, **{name: one[name] for name in KEPT}} for _, one in widest(results)]
         self.widest = [one for _, one in widest([*self.widest, *found])]
 
-    def to_json(self, backends: tuple[str, ...]) -> dict[str, Any]:
-        """Return the group's row of the record: JSON's own types."""
+    def to_json(self, backend: str) -> dict[str, Any]:
+        """Return the backend's row of the record: JSON's own types."""
         nearest = sorted(self.nearest.values(), key=lambda one: -one["share"])
         return {
-            "backends": list(backends),
+            "backend": backend,
             "seeds": sorted(self.seeds),
             "cells": self.cells,
             "failed": self.failed,
@@ -77,13 +78,13 @@ def gathered(folder: Path, before: dict[str, Any]) -> dict[str, Any]:
     codes = {run["code"] for run in found}
     if len(codes) != 1:
         sys.exit(f"The runs in {folder} must be of one code, got {len(codes)}.")
-    groups: dict[tuple[str, ...], Group] = {}
+    backends: dict[str, Found] = {}
     if before.get("code") in codes:
-        groups = {tuple(run["backends"]): Group.recorded(run) for run in before["runs"]}
+        backends = {run["backend"]: Found.recorded(run) for run in before["runs"]}
     for run in found:
-        groups.setdefault(tuple(run["versions"]), Group()).add(run)
-    runs = [group.to_json(backends) for backends, group in sorted(groups.items(), key=lambda item: -len(item[1].seeds))]
-    return {"code": codes.pop(), "runs": runs}
+        for backend in run["versions"]:
+            backends.setdefault(backend, Found()).add(run, backend)
+    return {"code": codes.pop(), "runs": [backends[name].to_json(name) for name in BUILT_IN if name in backends]}
 
 
 def page_part(found: dict[str, Any]) -> str:
@@ -91,10 +92,9 @@ def page_part(found: dict[str, Any]) -> str:
     lines = []
     for run in found["runs"]:
         nearest = next(one for one in run["closest"] if one["share"] <= 1.0)  # those that failed are lines of their own
-        seeds, failed = counted(len(run["seeds"]), "seed"), len(run["failed"])
-        what = f"{nearest['backend']}, {nearest['row']}: {nearest['case']} [{nearest['dtype']}]"
+        what = f"{nearest['row']}: {nearest['case']} [{nearest['dtype']}]"
         lines += [
-            f"- {seeds} of {', '.join(run['backends'])}: {run['cells']:,} cells, {failed} failed.",
+            f"- {run['backend']}, {counted(len(run['seeds']), 'seed')}: {run['cells']:,} cells, {len(run['failed'])} failed.",
             f"  Nearest to its limit of those that passed: seed {nearest['seed']}, {what}, at {nearest['share']:.3f} of it.",
             *(f"  - {line}" for line in run["failed"]),
         ]
