@@ -17,6 +17,7 @@ from mxnet import np as mnp
 from mxnet.gluon import nn
 
 from transformer_mb.backends.mxnet.decoding import drawn
+from transformer_mb.backends.mxnet.rotary import RotaryEncoding
 from transformer_mb.backends.mxnet.shortcuts import threads
 from transformer_mb.backends.mxnet.shortcuts.tape import compiled
 
@@ -197,3 +198,12 @@ def test_small_work_takes_one_thread(monkeypatch):
 
 def test_a_sum_that_ends_late_draws_the_last_token_that_was_kept():
     assert tokens_of_late_sums(drawn, mnp.array) == LAST_KEPT
+
+
+def test_rotary_angles_have_float32_digits_in_float16():
+    rotary = RotaryEncoding(2, 2048, base=10_000.0, layout="halves")
+    X = np.random.default_rng(0).standard_normal((1, 1, 2000, 2)).astype("float16")
+    turned = rotary(mnp.array(X, dtype="float16")).asnumpy().astype("float64")[0, 0]
+    exact = X.astype("float64")[0, 0].view("complex128")[:, 0] * np.exp(1j * np.arange(2000))
+    off = np.abs(turned - np.stack((exact.real, exact.imag), axis=-1))
+    assert (off <= 0.51 * np.spacing(np.abs(turned).astype("float16")) + 1e-6).all()

@@ -10,6 +10,7 @@ from torch.export import Dim, export
 
 import transformer_mb as tmb
 from transformer_mb.backends.torch import MultiHeadAttention
+from transformer_mb.backends.torch.dropout import Dropout
 
 B, T, S = (Dim(name, min=1, max=64) for name in ("B", "T", "S"))
 
@@ -75,3 +76,11 @@ def test_torch_compile_needs_no_setuptools(tmp_path):
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert round(float(done.stdout), 4) == 1.0806  # 2 cos(1)
+
+
+def test_a_compiled_dropout_takes_the_mask_that_it_is_given():
+    dropout, X = Dropout(0.5), torch.ones(4, 64)
+    compiled = torch.compile(dropout, backend="eager", fullgraph=True)
+    assert set(compiled(X).unique().tolist()) == {0.0, 2.0}
+    dropout.keep = torch.arange(256).reshape(4, 64) % 3 == 0
+    assert torch.equal(compiled(X), dropout.keep * 2.0)

@@ -99,6 +99,19 @@ def test_each_row_names_a_line_of_today_or_of_the_published_run(table, made):
     assert not [key for key in table if key not in known], "the line is gone: so goes its row"
 
 
+def test_beside_what_is_false_in_every_cell_nothing_is_changed():
+    conditions = (
+        "keep is None and (X.is_cuda or is_compiling())",
+        "keep is None or X.is_cuda",
+        "keep is None and not X.is_cuda",
+    )
+    for condition, changed in zip(conditions, (False, True, True), strict=True):
+        found = mutants_of(
+            Source("torch", "attention.py", f"def forward(X, keep):\n    if {condition}:\n        X = X.half()\n")
+        )
+        assert any(mutant.operator in ("comparison", "dropped term") for mutant in found) is changed
+
+
 def test_what_is_left_out_is_there():
     """By file, function, attribute or name; and the test that is said to hold it."""
     code = {path: path.read_text() for part in PARTS for path in folder(part).rglob("*.py")}

@@ -46,6 +46,7 @@ FUNCTIONS_LEFT_OUT = {
     "version": "is shown, not computed with",
     **dict.fromkeys(("devices", "find_device"), "of other devices than the tests have; `make parity` on a GPU holds it"),
     "device_name": "is shown, not computed with",
+    "_register_namedtuple": "what torch.export writes of caches; tests/native/test_torch_tools_page.py holds it",
     "_remember": "what Keras' export asks for; tests/native/test_tensorflow_tools.py holds it",
     "get_config": "saving by Keras itself; tests/native/test_tensorflow_files.py holds it",
     "leave_room": "when JAX forgets programs; tests/native/test_jax.py holds it",
@@ -91,9 +92,10 @@ NAMES_LEFT_OUT = {
     "top_p": "its default alone; transformer_mb/conformance/test_sampling.py holds it",
     "param_dtype": "its default alone: the dtype of a JAX layer where nobody says one; tests/native/test_jax.py holds it",
 }
+ON_PROCESSORS = ("device", "device_type")  # which are of type "cpu" in every cell
 # Names, attributes and keys by which a condition asks what is answered alike wherever cells run.
 CONDITIONS_LEFT_OUT = {
-    **dict.fromkeys(("device", "device_type", "is_cuda"), ON_GPU),
+    **dict.fromkeys((*ON_PROCESSORS, "is_cuda", "fused"), ON_GPU),
     "devices": "which branch is taken on several devices; tests/distributed/test_*.py hold it",
     **dict.fromkeys(("models", "sessions"), SEVERAL),
     **dict.fromkeys(("forward", "call"), REPLACED),
@@ -101,6 +103,8 @@ CONDITIONS_LEFT_OUT = {
     **dict.fromkeys(("__setattr__", "train"), "whether a layer's class is the user's own; tests/native/test_torch.py holds it"),
     "is_autocast_enabled": "whether a user lets torch cast; tests/native/test_torch_short_ways.py holds it",
     "is_tracing": "whether torch.jit traces a call, as in no cell; tests/native/test_torch_tools.py holds it",
+    "is_compiling": "whether torch compiles or exports a call, as in no cell; tests/native/test_torch_compiled.py holds it",
+    "_are_functorch_transforms_active": "whether torch.func maps; tests/native/test_torch_tools.py holds it",
     "rounded_to": "whether NumPy rounds its numbers, as the verdict's measure does; tests/parity/test_rounding.py holds it",
     "executing_eagerly": "whether a graph is made, as in no cell here; tests/native/test_tensorflow.py holds it",
     "traced": "whether a framework's tool traces a call, as none in a cell; tests/native/test_torch_short_ways.py holds it",
@@ -108,6 +112,8 @@ CONDITIONS_LEFT_OUT = {
     "complete": "whether a function makes arrays but by operators, as none in a cell; tests/native/test_mxnet.py holds it",
     "alike": ALIKE,
 }
+# Those of them that are false in every cell.
+FALSE_IN_CELLS = ("is_cuda", "is_tracing", "is_compiling", "_are_functorch_transforms_active", "is_autocast_enabled")
 LEFT_OUT = (FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, ATTRIBUTES_LEFT_OUT, DECLARED_LEFT_OUT, CONSTANTS_LEFT_OUT)
 LEFT_OUT += (NAMES_LEFT_OUT, CONDITIONS_LEFT_OUT)
 # Keyword arguments that change where or how fast something is computed; ``kwargs`` are Keras' own, which

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +17,12 @@ from .left_out import (
     CONDITIONS_LEFT_OUT,
     CONSTANTS_LEFT_OUT,
     DECLARED_LEFT_OUT,
+    FALSE_IN_CELLS,
     FILES_LEFT_OUT,
     FUNCTIONS_LEFT_OUT,
     KEYWORDS_LEFT_OUT,
     NAMES_LEFT_OUT,
+    ON_PROCESSORS,
     UNASKED,
 )
 
@@ -168,7 +171,7 @@ def _left_alone(node: ast.AST) -> bool:
         name = getattr(getattr(target, "elts", [target])[0], "id", "")
         if name in names or getattr(target, "attr", "") in ATTRIBUTES_LEFT_OUT:
             return True
-    if isinstance(node, ast.BoolOp) and getattr(node.values[0], "id", "") in NAMES_LEFT_OUT:
+    if isinstance(node, ast.BoolOp) and (getattr(node.values[0], "id", "") in NAMES_LEFT_OUT or is_of_elsewhere(node)):
         return True
     negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
     if (negated or isinstance(node, ast.Compare)) and asks_where_it_runs(node):
@@ -187,7 +190,21 @@ def keyword_name(keyword: ast.keyword) -> str:
 
 def asks_where_it_runs(condition: ast.AST) -> bool:
     """Tell whether a condition reads what is answered alike wherever cells run."""
-    return any(_word(node) in CONDITIONS_LEFT_OUT for node in ast.walk(condition))
+    return _reads(condition, CONDITIONS_LEFT_OUT)
+
+
+def is_of_elsewhere(condition: ast.AST) -> bool:
+    """Tell whether a condition is false wherever cells run, so that nothing beside it in an ``and`` matters."""
+    if isinstance(condition, ast.BoolOp):
+        rule = any if isinstance(condition.op, ast.And) else all
+        return rule(is_of_elsewhere(value) for value in condition.values)
+    if isinstance(condition, ast.Compare):
+        return isinstance(condition.ops[0], ast.NotEq) and _reads(condition, ON_PROCESSORS)
+    return isinstance(condition, ast.Attribute | ast.Call) and _reads(condition, FALSE_IN_CELLS)
+
+
+def _reads(node: ast.AST, names: Collection[str]) -> bool:
+    return any(_word(each) in names for each in ast.walk(node))
 
 
 def _word(node: ast.AST) -> Any:

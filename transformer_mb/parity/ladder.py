@@ -73,7 +73,7 @@ LADDER = {
         Row("beam tokens", "So does beam search.", "decode", "tokens", 1e-11),
         # Of tokens that are drawn none may be another: see rows/drawn_tokens.py. Near-ties are counted.
         Row("drawn tokens", "By the numbers that it draws it samples the tokens of the rule.", "draw", "draws", 0.0),
-        Row("given numbers", "By numbers that it is given it draws the rule's tokens.", "draw_given", "draws", 0.0),
+        Row("given numbers", "Given the numbers, it draws the rule's tokens.", "draw_given", "draws", 0.0, EVERY_DTYPE),
         Row("hypotheses", "All of a beam's come, with scores in float32's digits.", "listed", "hypotheses", 0.0, EVERY_DTYPE),
         Row("refused inputs", "What the reference refuses it refuses too.", "refused", "refusals", 0.0),
         Row("stepwise loss", "Put into any state of a training, it has the reference's loss.", "step", "loss", 1e-11),

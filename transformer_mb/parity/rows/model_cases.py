@@ -185,7 +185,7 @@ OPTIMIZERS = [
     OptimizerCase("adamw, first step", ADAMW),
     OptimizerCase("adamw, clipped, tenth step", {**ADAMW, "clip_norm": 1.0}, step_count=9, every_dtype=True),
     OptimizerCase("adamw, tied tables", ADAMW, step_count=2, config=CONFIGS["shared and tied, padding"]),
-    OptimizerCase("adamw, large", ADAMW, config=LARGE),
+    OptimizerCase("adamw, clipped, large", {**ADAMW, "clip_norm": 1.0}, config=LARGE),
     OptimizerCase("sgd", SGD),
     OptimizerCase("sgd, momentum", {**SGD, "momentum": 0.9}, step_count=3, every_dtype=True),
     OptimizerCase("sgd, clipped", {**SGD, "momentum": 0.5, "clip_norm": 0.5}, step_count=3),
