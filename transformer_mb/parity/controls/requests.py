@@ -225,7 +225,7 @@ CONTROLS = (
     Control("a top_k that is ignored", "drawn tokens", "*", sampled(top_k=None)),
     Control("a top_p that is ignored", "drawn tokens", "*", sampled(top_p=1.0)),
     Control("numbers of another seed", "drawn tokens", "*", sampled(seed=2**31)),
-    Control("a top_k that is ignored", "given numbers", "*", sampled(top_k=None)),
+    Coarse("a top_k that is ignored", "given numbers", "*", sampled(top_k=None)),
     Coarse("suppressed tokens", "hypotheses", "*", setting("config", "suppress_ids", value=[])),
     Coarse("a narrower beam", "hypotheses", "*", specified({"said": {"beam": 3}})),
     Control("nothing is refused", "refused inputs", "*", setting("wrong", FIRST_WRONG, value=RIGHT)),
