@@ -20,6 +20,7 @@ from transformer_mb.backends.paddle import (
 from transformer_mb.backends.paddle.decoding import drawn
 from transformer_mb.backends.paddle.distributed import PaddleProcesses
 from transformer_mb.backends.paddle.shortcuts.prepared_layers import is_plain
+from transformer_mb.backends.paddle.weights import named_parameters
 from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.initialization import initial_weights
@@ -222,3 +223,7 @@ def test_the_gradient_over_many_words_has_all_its_digits():
 
 def test_a_sum_that_ends_late_draws_the_last_token_that_was_kept():
     assert tokens_of_late_sums(drawn, paddle.to_tensor) == LAST_KEPT
+
+
+def test_a_linear_layer_by_itself_has_the_weight_as_others_do():
+    assert {name: one.shape for name, one in named_parameters(nn.Linear(3, 5)).items()} == {"weight": (5, 3), "bias": (5,)}

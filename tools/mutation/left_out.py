@@ -61,6 +61,7 @@ FUNCTIONS_LEFT_OUT = {
 }
 ATTRIBUTES_LEFT_OUT = {
     "alike": ALIKE,
+    "kinds": "whether a user has put hooks on a variable; tests/native/test_jax_compiled.py holds it",
     "writeable": "whether a table that many share may be written into; tests/core/test_positions.py holds it",
     "built": "Keras' own account of what it has built; tests/native/test_tensorflow.py holds it",
     "supports_masking": "Keras' own masks; tests/native/test_tensorflow.py holds them",

@@ -23,6 +23,7 @@ from .messages import named, under
 
 DROPPED, KEPT, UNREAD = 0.0, 1.0, -1.0
 NOTHING = 1e-10  # of the mean size: what a dropped number leaves is rounding, and what the blocks add
+CALLED = 2, 8, 16  # rows, steps and features of a layer that is called by itself
 FITS = 1e-3  # of the mean size: how far a sum may be from those that a mask can give
 
 
@@ -139,8 +140,8 @@ def read_masks(
 def masks(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray]:
     """Return by site ``kept`` [seeds, steps, parts, rows, ...], which ``mask_reading`` reads off steps of plain SGD.
 
-    Steps are counted by ``counts``, each from the same weights. ``copied``: two sites of a negative control, the second of
-    which has the masks of the first.
+    Steps are counted by ``counts``, each from the same weights. ``calls``: the rate of a layer alone. ``copied``: two sites
+    of a negative control, the second of which has the masks of the first.
     """
     config = TransformerConfig.from_dict(spec["config"])
     batches = [batch_of(under(f"batches.{number}", arrays)) for number in range(spec["parts"])]
@@ -161,4 +162,13 @@ def masks(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray]
     if "copied" in spec:
         first, second = spec["copied"]
         kept[second] = kept[first]
-    return named("kept", {site: each.reshape(*shape, *each.shape[1:]) for site, each in kept.items()})
+    by_site = {site: each.reshape(*shape, *each.shape[1:]) for site, each in kept.items()}
+    return named("kept", by_site | {"calls": _of_calls(backend, spec["calls"])})
+
+
+def _of_calls(backend: Backend, rate: float) -> np.ndarray:
+    """[1, calls, 1, rows, ...]: what a layer drops by itself in training, differentiated twice and then called."""
+    layer, ones = backend.layer("PositionalEncoding", CALLED[-1], rate), np.ones(CALLED)
+    gradients = [backend.gradients(layer, [ones], ones, training=True)[1][0] for _ in range(2)]
+    found = np.array([*gradients, backend.apply(layer, ones, training=True)])
+    return np.where(found == 0.0, DROPPED, KEPT)[None, :, None]

@@ -19,8 +19,8 @@ SHAPES = {
     "Q": (B, T, 3),
     "K": (B, S, 3),
     "V": (B, S, 3),
-    "queries of four heads": (B, 4, T, 3),
-    "of two heads": (B, 2, S, 3),
+    "queries of four heads": (4, 4, T, 3),  # as many rows as heads
+    "of two heads": (4, 2, S, 3),
     "scores": (B, T, S),
     "scores heads": (B, H, T, S),
     "long": (1, 512, D),

@@ -145,6 +145,7 @@ PARTS, ROWS, STEPS, HIDDENS, HEADS = 2, 2, 8, 96, 2  # HIDDENS / HEADS must be m
 TAKEN = 2  # steps
 SMALL = 1e-12  # what a block adds to what passes it: nothing of a mask's that the next block could see
 RATES = (0.1, 0.2, 0.3, 0.4)  # in an order drawn by the seed: of sublayers, attention, embeddings, hidden units
+CALLS_RATE = 0.3  # of a layer that is called by itself
 # So large that the smallest gradient, SMALL**2 of an encoder, is more than the rounding of its weight.
 OPTIONS: dict[str, Any] = {"optimizer": "sgd", "learning_rate": 1e28}
 
@@ -176,11 +177,11 @@ class OwnDropout(OneAnswer):
             arrays |= named(f"batches.{part}", batch)
         seeds = [self.seed, -1 - self.seed]  # the second is a large one, read as 64 bits without sign
         spec = {"config": self.config.to_dict(), "options": OPTIONS, "parts": PARTS, "seeds": seeds}
-        return Request("masks", self.dtype, {**spec, "counts": list(range(TAKEN))}, arrays)
+        return Request("masks", self.dtype, {**spec, "counts": list(range(TAKEN)), "calls": CALLS_RATE}, arrays)
 
     def result(self, got: Arrays, cell: Cell, backend: str) -> Result:
         rates = {site: rate for site, (rate, _) in dropout_sites(self.config, ROWS, STEPS, STEPS).items()}
-        return judge_masks(under("kept", got), rates).of(cell, backend)
+        return judge_masks(under("kept", got), rates | {"calls": CALLS_RATE}).of(cell, backend)
 
 
 def _weights(config: TransformerConfig, seed: int) -> Iterator[tuple[str, np.ndarray]]:
