@@ -121,6 +121,7 @@ MADE = [
 def test_a_layer_takes_what_every_keras_layer_takes(layer, arguments):
     one = layer(*arguments, name="own", dtype="float64", trainable=False)
     assert (one.name, one.variable_dtype, one.trainable) == ("own", "float64", False)
+    assert layer(*arguments).trainable
 
 
 @pytest.mark.parametrize("layer", [LayerNorm(8), ROTARY(8, 16), PositionalEncoding(8, 0.0)], ids=lambda one: type(one).__name__)

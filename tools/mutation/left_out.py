@@ -47,6 +47,7 @@ FUNCTIONS_LEFT_OUT = {
     **dict.fromkeys(("devices", "find_device"), "of other devices than the tests have; `make parity` on a GPU holds it"),
     "device_name": "is shown, not computed with",
     "_register_namedtuple": "what torch.export writes of caches; tests/native/test_torch_tools_page.py holds it",
+    "cuts_bfloat16": "of other processors; tests/native/test_tensorflow_bf16.py holds what follows from it",
     "_remember": "what Keras' export asks for; tests/native/test_tensorflow_tools.py holds it",
     "get_config": "saving by Keras itself; tests/native/test_tensorflow_files.py holds it",
     "leave_room": "when JAX forgets programs; tests/native/test_jax.py holds it",
@@ -90,6 +91,7 @@ NAMES_LEFT_OUT = {
     "reduce_range": "products of processors without some instructions; tests/native/test_torch_int8.py holds it",
     "rngs": "JAX' own random numbers; tests/native/test_jax.py and transformer_mb/conformance/test_dropout.py hold them",
     "seed": "its default alone; tests/core/test_training_steps.py holds it",
+    "trainable": "its default alone, which Keras reads; tests/native/test_tensorflow.py holds it",
     "top_p": "its default alone; transformer_mb/conformance/test_sampling.py holds it",
     "param_dtype": "its default alone: the dtype of a JAX layer where nobody says one; tests/native/test_jax.py holds it",
 }

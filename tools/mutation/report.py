@@ -91,6 +91,7 @@ def page(run: dict[str, Any]) -> str:
         score_table(run),
         *([SHARED_FILES] if SHARED in run["backends"] else []),
         *([AGAIN] if run.get("again") else []),
+        *([_added(run["added"])] if run.get("added") else []),
         'By file, killed / (killed + survived); "-" where every mistake raised or is equivalent, empty where none was drawn:\n',
         table(("file", *run["backends"]), by_file(run)),
         "## Survivors\n",
@@ -104,6 +105,12 @@ def page(run: dict[str, Any]) -> str:
         *(f"- `{name}`: {why}." for name, why in ChainMap(*reversed(LEFT_OUT)).items()),
     ]
     return "\n".join(parts) + "\n"
+
+
+def _added(keys: list[str]) -> str:
+    """Name what is counted as noticed though it survived at first."""
+    places = ", ".join(f"`{key.partition(': ')[0]}`" for key in keys)
+    return f"{len(keys)} mistakes survived the run; cells were added that see such, and each failed in one of them: {places}.\n"
 
 
 def _listed(run: dict[str, Any], fate: str, reasons: dict[str, str]) -> list[str]:
