@@ -24,7 +24,7 @@ KEPT = ("row", "case", "dtype", "backend", "limit_by_norm")
 
 
 class Found:
-    """What one backend was found to do: what failed, what came nearest to its limit, and the widest limits."""
+    """The results of one backend: what failed, what came nearest to its limit, and the widest limits."""
 
     def __init__(self) -> None:
         self.seeds: list[int] = []

@@ -53,7 +53,7 @@ ROOMS = {
     "tests/reader": (238, 3),
     "tests/examples": (625, 9),
     "tests/judge": (567, 4),
-    "tests/meta": (1_840, 26),
+    "tests/meta": (1_842, 26),
     "tests/native": (5_549, 40),
     "tests/parity": (5_825, 65),
     "tests/porting": (11_327, 82),

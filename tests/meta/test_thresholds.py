@@ -16,6 +16,7 @@ NO_THRESHOLDS = {
     ("torch", "shortcuts.threads.LARGE"): "how many threads compute, which is the user's in the matrix",
     ("mxnet", "shortcuts.threads.LARGE"): "likewise",
     ("paddle", "shortcuts.threads.LARGE"): "likewise",
+    ("mxnet", "optimizers.PIECE"): "the sum is one, and a large update adds several pieces",
     ("mxnet", "shim._EVERY_THREAD"): "MXNet's own name of a mode",
 }
 
