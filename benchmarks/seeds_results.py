@@ -2,8 +2,8 @@
 
     python benchmarks/seeds_results.py build/parity/seeds
 
-The folder is that of ``parity --seeds --out``, or of the test of fifty seeds: a file per run, all of one code. Runs of
-other seeds that the record has of this code stay in it, so that many seeds may be measured in several sittings.
+The folder is that of ``parity --seeds --out``, or of the test of fifty seeds: a file per run, all of one code. Its runs may be
+of several seeds, backends and rows.
 """
 
 from __future__ import annotations
@@ -27,34 +27,26 @@ class Found:
     """The results of one backend: what failed, what came nearest to its limit, and the widest limits."""
 
     def __init__(self) -> None:
-        self.seeds: list[int] = []
+        self.seeds: dict[str, set[int]] = {}  # of each row
         self.cells = 0
         self.failed: list[str] = []
         self.nearest: dict[tuple[str, str], dict[str, Any]] = {}
         self.widest: list[dict[str, Any]] = []
 
-    @classmethod
-    def recorded(cls, run: dict[str, Any]) -> Found:
-        """Read what ``to_json`` wrote."""
-        found = cls()
-        found.seeds, found.cells, found.failed, found.widest = run["seeds"], run["cells"], run["failed"], run["widest"]
-        found.nearest = {(one["row"], one["dtype"]): one for one in run["closest"]}
-        return found
-
     def add(self, run: dict[str, Any], backend: str) -> None:
-        """Add what a seed's run found of the backend; a seed that is there already stays as it is."""
+        """Add what a seed's run found of the backend, of the rows that have not this seed already."""
         seed = run["settings"]["seed"]
-        if seed in self.seeds:
-            return
-        self.seeds.append(seed)
-        results = [one for one in run["results"] if one["backend"] == backend]
+        results = [one for one in run["results"] if one["backend"] == backend and seed not in self.seeds.get(one["row"], ())]
+        rows = dict.fromkeys(one["row"] for one in results)
+        for row in rows:
+            self.seeds.setdefault(row, set()).add(seed)
         self.cells += len(results)
         for one in results:
             if one["status"] == "failed":
                 self.failed.append(f"seed {seed}, {one['row']}: {one['case']} [{one['dtype']}]: {one['reason']}")
         for one in run["closest"]:
             key = one["row"], one["dtype"]
-            if one["backend"] == backend and (key not in self.nearest or one["share"] > self.nearest[key]["share"]):
+            if one["backend"] == backend and key[0] in rows and one["share"] > self.nearest.get(key, {"share": -1.0})["share"]:
                 self.nearest[key] = {"seed": seed, **one}
         found = [{"seed": seed, **{name: one[name] for name in KEPT}} for _, one in widest(results)]
         self.widest = [one for _, one in widest([*self.widest, *found])]
@@ -64,7 +56,7 @@ class Found:
         nearest = sorted(self.nearest.values(), key=lambda one: -one["share"])
         return {
             "backend": backend,
-            "seeds": sorted(self.seeds),
+            "seeds": {row: len(seeds) for row, seeds in self.seeds.items()},
             "cells": self.cells,
             "failed": self.failed,
             "closest": nearest,
@@ -72,15 +64,13 @@ class Found:
         }
 
 
-def gathered(folder: Path, before: dict[str, Any]) -> dict[str, Any]:
-    """Join the folder's runs with those that the record ``before`` has of the same code."""
+def gathered(folder: Path) -> dict[str, Any]:
+    """Join the folder's runs."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((folder / "units").glob("*.json"))]
     codes = {run["code"] for run in found}
     if len(codes) != 1:
         sys.exit(f"The runs in {folder} must be of one code, got {len(codes)}.")
     backends: dict[str, Found] = {}
-    if before.get("code") in codes:
-        backends = {run["backend"]: Found.recorded(run) for run in before["runs"]}
     for run in found:
         for backend in run["versions"]:
             backends.setdefault(backend, Found()).add(run, backend)
@@ -93,8 +83,9 @@ def page_part(found: dict[str, Any]) -> str:
     for run in found["runs"]:
         nearest = next(one for one in run["closest"] if one["share"] <= 1.0)  # those that failed are lines of their own
         what = f"{nearest['row']}: {nearest['case']} [{nearest['dtype']}]"
+        seeds = counted(min(run["seeds"].values()), "seed")  # of which each row is measured
         lines += [
-            f"- {run['backend']}, {counted(len(run['seeds']), 'seed')}: {run['cells']:,} cells, {len(run['failed'])} failed.",
+            f"- {run['backend']}, {seeds}: {run['cells']:,} cells, {len(run['failed'])} failed.",
             f"  Nearest to its limit of those that passed: seed {nearest['seed']}, {what}, at {nearest['share']:.3f} of it.",
             *(f"  - {line}" for line in run["failed"]),
         ]
@@ -102,7 +93,7 @@ def page_part(found: dict[str, Any]) -> str:
 
 
 def main(folder: str) -> None:
-    found = gathered(Path(folder), json.loads(RESULTS.read_text(encoding="utf-8")))
+    found = gathered(Path(folder))
     keep(RESULTS, found)
     fill(ROOT / "docs" / "SWEEPS.md", "seeds", page_part(found))
 

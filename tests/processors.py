@@ -67,9 +67,11 @@ print(hashlib.sha256(np.ascontiguousarray(result).tobytes()).hexdigest())
 
 
 def environment(setting: Setting) -> dict[str, str]:
-    """Ours, and the setting; what XLA_FLAGS holds already stays."""
+    """Ours, and the setting; what XLA_FLAGS holds already stays. Names in Inductor's folder tell no instructions apart."""
     before = os.environ.get(setting.variable, "") if setting.variable == "XLA_FLAGS" else ""
-    return {**os.environ, setting.variable: f"{before} {setting.value}".strip(), "PYTHONPATH": str(ROOT)}
+    cache = ROOT / "build" / "inductor" / f"{setting.variable}={setting.value}"
+    own = {"PYTHONPATH": str(ROOT), "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    return {**os.environ, **own, setting.variable: f"{before} {setting.value}".strip()}
 
 
 def digest(backend: str, variables: dict[str, str]) -> str:
