@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -50,13 +51,13 @@ def test_fifty_seeds():
     assert findings.holds and findings.read == 50, json.dumps(findings.to_json(), indent=1)
 
 
-def test_the_seeds_of_the_page_are_those_measured(monkeypatch):
+@pytest.mark.parametrize("program", ["seeds", "kernels"])
+def test_what_the_page_shows_is_what_was_measured(monkeypatch, program):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    from seeds_results import RESULTS, page_part
-
+    measured = import_module("seeds_results" if program == "seeds" else program)
     page = (ROOT / "docs" / "SWEEPS.md").read_text()
-    _, _, rest = page.partition("<!-- seeds: begin -->\n")
-    assert rest.partition("<!-- seeds: end -->\n")[0] == page_part(json.loads(RESULTS.read_text()))
+    _, _, rest = page.partition(f"<!-- {program}: begin -->\n")
+    assert rest.partition(f"<!-- {program}: end -->\n")[0] == measured.page_part(json.loads(measured.RESULTS.read_text()))
 
 
 def result(case, share, backend="torch", row="layer forward", dtype="float32"):
