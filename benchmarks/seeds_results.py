@@ -83,13 +83,22 @@ def page_part(found: dict[str, Any]) -> str:
     for run in found["runs"]:
         nearest = next(one for one in run["closest"] if one["share"] <= 1.0)  # those that failed are lines of their own
         what = f"{nearest['row']}: {nearest['case']} [{nearest['dtype']}]"
-        seeds = counted(min(run["seeds"].values()), "seed")  # of which each row is measured
         lines += [
-            f"- {run['backend']}, {seeds}: {run['cells']:,} cells, {len(run['failed'])} failed.",
+            f"- {run['backend']}, {_seeds(run['seeds'])}: {run['cells']:,} cells, {len(run['failed'])} failed.",
             f"  Nearest to its limit of those that passed: seed {nearest['seed']}, {what}, at {nearest['share']:.3f} of it.",
             *(f"  - {line}" for line in run["failed"]),
         ]
     return "\n".join([*lines, "", *as_markdown([one for run in found["runs"] for one in run["widest"]])]) + "\n"
+
+
+def _seeds(counts: dict[str, int]) -> str:
+    """The number of seeds that most rows have; the rows that have fewer are named."""
+    most = max(counts.values())
+    fewer: dict[int, list[str]] = {}
+    for row, count in counts.items():
+        fewer.setdefault(count, []).append(row)
+    del fewer[most]
+    return counted(most, "seed") + "".join(f" ({count} of {', '.join(rows)})" for count, rows in fewer.items())
 
 
 def main(folder: str) -> None:
