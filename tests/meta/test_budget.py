@@ -25,7 +25,7 @@ ROOMS = {
     "transformer_mb/interface": (490, 3),
     "transformer_mb/judge": (1_120, 7),
     "transformer_mb/machine": (234, 7),
-    "transformer_mb/parity": (10_137, 71),
+    "transformer_mb/parity": (10_138, 71),
     "transformer_mb/porting": (11_678, 106),
     "transformer_mb/columns": (743, 10),
     "transformer_mb/conformance": (4_098, 39),
