@@ -30,8 +30,8 @@ from .models import drawn_batch, model_request
 RATE = 2.0**14
 SGD: dict[str, Any] = {"optimizer": "sgd", "learning_rate": RATE, "normalization": "tokens", "label_smoothing": 0.1}
 # In which of NumPy's ``gpu_settings`` a format's losses are measured for a GPU, the worst of them: it may round either way.
-# Of the most that NumPy loses in eight bits; one draw loses ten times less than the worst of many, float32 10,000 times.
-LEAST_SHARE = 0.01
+# Of the most that NumPy loses in eight bits: over fifty seeds it loses at least 0.095 of that, in float32 at most 0.0053.
+LEAST_SHARE = 0.02
 ROUNDINGS = {"tf32": (None, TF32_TOWARDS_ZERO)}
 
 
